@@ -1,0 +1,58 @@
+# Everything a newcomer needs: `make demo`, `make test`. `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-python test-slow lint bench bench-rust format clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+# The package itself is rebuilt when the Rust sources or its metadata change; Python sources are used in place.
+$(INSTALLED): $(RUST_SOURCES) pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+demo: $(INSTALLED) ## the main job on bundled data
+	$(BIN)/python examples/demo.py
+
+test: test-rust test-python ## all tests, cargo and pytest
+
+test-rust:
+	cargo test --workspace --locked --quiet
+
+test-python: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+test-slow: $(INSTALLED) ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, stub check
+	$(BIN)/python -m pip install --quiet --editable '.[lint]'
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/stubtest mdt_fast._core
+
+bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python benches/run.py
+
+bench-rust: ## criterion benchmarks of the kernels alone
+	cargo bench --package mdt-core
+
+format: $(INSTALLED) ## rewrite the sources in the project's format
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) target python/mdt_fast/*.so

@@ -1,0 +1,36 @@
+"""Multi-view diffusion geometry: several views of the same samples in, one geometry out.
+
+>>> import mdt_fast as mdt
+>>> ops = mdt.build_operators([X1, X2])  # doctest: +SKIP
+>>> W = ops.trajectory([0, 1, 1])  # doctest: +SKIP
+>>> W @ B  # doctest: +SKIP
+
+Start with :func:`build_operators`; a :class:`Trajectory` of the resulting :class:`OperatorSet` is a SciPy linear operator.
+"""
+
+import warnings
+
+from . import datasets
+from ._build import build_operators, nearest_neighbors
+from ._core import DEBUG_BUILD, __version__
+from ._operators import OperatorSet
+from ._trajectory import Trajectory
+from ._warnings import ConvergenceWarning, OperatorWarning
+
+__all__ = [
+    "ConvergenceWarning",
+    "OperatorSet",
+    "OperatorWarning",
+    "Trajectory",
+    "__version__",
+    "build_operators",
+    "datasets",
+    "nearest_neighbors",
+]
+
+if DEBUG_BUILD:
+    warnings.warn(
+        "mdt_fast was built in debug mode and is many times slower; rebuild it with `pip install .`",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,213 @@
+"""From views to operators: neighbours, affinities, random walks."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from . import _core, _graph
+from ._arguments import check_choice, check_integer, check_number
+from ._graph import METRICS, NeighborGraph
+from ._kernel import KERNELS, shape_kernel
+from ._operators import OperatorSet, is_single
+from ._threads import n_threads
+from ._views import View, check_views
+
+
+def build_operators(
+    Xs: Any,
+    *,
+    n_neighbors: Any = "log",
+    kernel: Any = "gaussian",
+    bandwidth: Any = "max-min",
+    symmetrize: Any = "mean",
+    neighbors: Any = "auto",
+    metric: Any = "euclidean",
+    anisotropy: Any = 0.0,
+    preset: str | None = None,
+    dtype: DTypeLike | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> OperatorSet:
+    """Turn several views of the same samples into random-walk operators.
+
+    Each view gets a graph of nearest neighbours, a symmetric affinity ``K`` on it, and the walk ``P = D^-1 K``. Every
+    argument but the last four may be given per view, as a list with one entry for each view, or as a dict by view
+    name when `Xs` is a dict.
+
+    Parameters
+    ----------
+    Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
+        Rows are the same samples in every view. A bare 2-D array is one view.
+    n_neighbors : "log" or int
+        Number of other points joined to each point; "log" is ``ceil(ln N)``, clamped to ``[1, N - 1]``.
+    kernel : {"gaussian", "laplacian", "correlation", "adaptive", "binary"} or callable
+        Affinity of two points at distance ``d``: ``exp(-d^2 / (2 sigma^2))``, ``exp(-d / sigma)``,
+        ``exp(-d / (2 sigma))`` on the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i`` the distance to the last
+        neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of distances.
+    bandwidth : "max-min", float, array of one per sample, or callable
+        ``sigma``; "max-min" is the largest of all distances to a nearest distinct point. A callable gets the
+        directed graph of distances as a CSR matrix and returns a number or one for each sample.
+    symmetrize : {"mean", "max", "min"}
+        How the affinities of the two directions are combined; one missing direction counts as 0.
+    neighbors : {"auto", "exact"}, (indices, distances), sparse graph of distances, or KNeighborsTransformer
+        Where neighbours come from. A graph that is given is used whole: `n_neighbors` does not apply to it.
+    metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed"}
+        Distance of two samples; for "precomputed" the view is an (N, N) matrix of distances (a sparse one is a
+        graph, used whole).
+    anisotropy : float
+        ``alpha`` of ``K_ij / (q_i q_j)^alpha``, ``q`` the row sums of ``K``; 1 removes the influence of the sampling
+        density, 0 changes nothing.
+    preset : {None, "published"}
+        "published" follows the code behind the published figures instead of the paper's text: the kernel is
+        ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` counting the point itself, and the correlation
+        kernel divides by ``2 sigma^2``.
+    dtype : {None, "float32", "float64"}
+        Element type of the operators; None is float32 when every view is, else float64.
+    random_state : int, RandomState, Generator or None
+        Accepted so that code need not change with the way neighbours are found; exact search draws nothing.
+    n_jobs : int or None
+        Threads for this call and for everything done with its result. None or -1: all. The result does not
+        depend on it.
+
+    Returns
+    -------
+    OperatorSet
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdt_fast as mdt
+    >>> X1, X2 = np.random.default_rng(0).normal(size=(2, 100, 5))
+    >>> mdt.build_operators({"rna": X1, "protein": X2})
+    OperatorSet(100 samples, members: rna, protein; float64)
+    """
+    views = check_views(Xs)
+    check_choice("preset", "none" if preset is None else preset, ("none", "published"))
+    published = preset == "published"
+    single = is_single(dtype, [view.data.dtype for view in views])
+    threads = n_threads(n_jobs)
+    per_view = {
+        "n_neighbors": n_neighbors,
+        "kernel": kernel,
+        "bandwidth": bandwidth,
+        "symmetrize": symmetrize,
+        "neighbors": neighbors,
+        "metric": metric,
+        "anisotropy": anisotropy,
+    }
+    settings = [
+        {name: _of_view(name, value, v, [view.name for view in views]) for name, value in per_view.items()}
+        for v in range(len(views))
+    ]
+    for view, setting in zip(views, settings, strict=True):
+        _check_setting(setting, view)
+    transitions, bandwidths, duplicates = [], [], []
+    for view, setting in zip(views, settings, strict=True):
+        graph = _find_neighbors(view, setting, published, threads)
+        shape = shape_kernel(setting["kernel"], setting["bandwidth"], graph, published, view.name)
+        transitions.append(
+            _core.Transition.from_graph(
+                graph.indptr,
+                graph.indices,
+                shape.values,
+                kernel=shape.shape,
+                widths=shape.widths,
+                diagonal=shape.diagonal,
+                symmetrize=setting["symmetrize"],
+                anisotropy=float(setting["anisotropy"]),
+                single=single,
+                n_threads=threads,
+            )
+        )
+        bandwidths.append(shape.bandwidth)
+        duplicates.append(graph.n_duplicates())
+    return OperatorSet._of_views(
+        transitions, [view.name for view in views], bandwidths=bandwidths, n_duplicates=duplicates, n_jobs=n_jobs
+    )
+
+
+def nearest_neighbors(
+    X: Any, n_neighbors: int, *, metric: str = "euclidean", n_jobs: int | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Exact nearest neighbours of every sample among the others.
+
+    Parameters
+    ----------
+    X : 2-D array or sparse matrix
+        The samples.
+    n_neighbors : int
+        Number of other samples, between 1 and N - 1.
+    metric : {"euclidean", "cosine", "correlation", "manhattan"}
+        Distance of two samples.
+    n_jobs : int or None
+        Threads; None or -1: all. The result does not depend on it.
+
+    Returns
+    -------
+    indices : (N, n_neighbors) int32 array
+        Neighbours by ascending (distance, index), the sample itself left out.
+    distances : (N, n_neighbors) float64 array
+        Their distances.
+    """
+    (view,) = check_views([X])
+    check_choice("metric", metric, METRICS[:-1])
+    k = check_integer("n_neighbors", n_neighbors, minimum=1, maximum=view.n_samples - 1)
+    indices, distances, _, exponent = _graph.search_table(view, k, metric, n_threads(n_jobs))
+    return indices, np.ldexp(distances, exponent) if exponent else distances
+
+
+def _of_view(name: str, value: Any, v: int, names: list[str]) -> Any:
+    """Return the entry of a per-view argument for view `v`; anything but a list or dict serves every view."""
+    # Several views may also be given a tuple, except where a tuple is a value of its own: a pair of arrays.
+    is_pair = name == "neighbors" and isinstance(value, tuple) and len(value) == 2
+    is_sequence = isinstance(value, list) or (isinstance(value, tuple) and (not is_pair or _holds_graphs(value)))
+    if is_sequence:
+        if len(value) != len(names):
+            raise ValueError(f"{name}: expected one value or one for each of {len(names)} views, got {len(value)}")
+        return value[v]
+    if isinstance(value, Mapping):
+        if set(value) != set(names):
+            raise ValueError(f"{name}: expected a value for each of {names}, got one for each of {sorted(value)}")
+        return value[names[v]]
+    if is_pair and len(names) > 1:
+        raise ValueError(f"{name}: expected a list with one graph for each of {len(names)} views, got one pair")
+    return value
+
+
+def _holds_graphs(pair: tuple[Any, ...]) -> bool:
+    return all(isinstance(g, (tuple, str)) or sparse.issparse(g) or hasattr(g, "fit_transform") for g in pair)
+
+
+def _check_setting(setting: dict[str, Any], view: View) -> None:
+    """Refuse what cannot work before any view has been worked on."""
+    if not callable(setting["kernel"]):
+        check_choice("kernel", setting["kernel"], KERNELS)
+    check_choice("symmetrize", setting["symmetrize"], ("mean", "max", "min"))
+    check_choice("metric", setting["metric"], METRICS)
+    check_number("anisotropy", setting["anisotropy"])
+    if isinstance(setting["neighbors"], str):
+        check_choice("neighbors", setting["neighbors"], ("auto", "exact"))
+    if setting["n_neighbors"] != "log":
+        if isinstance(setting["n_neighbors"], str):
+            raise ValueError(f"n_neighbors: expected 'log' or an integer, got {setting['n_neighbors']!r}")
+        check_integer("n_neighbors", setting["n_neighbors"], minimum=1, maximum=view.n_samples - 1)
+    if setting["kernel"] == "correlation" and setting["metric"] == "euclidean":
+        setting["metric"] = "correlation"
+    if setting["kernel"] == "correlation" and setting["metric"] not in ("correlation", "precomputed"):
+        raise ValueError(
+            f"metric: expected 'correlation' or 'precomputed' for kernel='correlation', got {setting['metric']!r}"
+        )
+
+
+def _find_neighbors(view: View, setting: dict[str, Any], published: bool, threads: int) -> NeighborGraph:
+    if not isinstance(setting["neighbors"], str):
+        return _graph.given(setting["neighbors"], view)
+    k = setting["n_neighbors"]
+    if k == "log":
+        log = math.log(view.n_samples)
+        k = min(max(math.floor(log) - 1 if published else math.ceil(log), 1), view.n_samples - 1)
+    return _graph.search(view, k, setting["metric"], threads)

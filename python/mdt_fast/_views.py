@@ -1,0 +1,101 @@
+"""Views as people hold them become named, finite, floating-point matrices with the same number of rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Matrix = NDArray[Any] | sparse.csr_array[Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """One view: a C-contiguous float array or a canonical CSR matrix, rows are samples."""
+
+    name: str
+    data: Matrix
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.data.shape[0])
+
+
+def check_views(Xs: Any) -> list[View]:
+    """Return the views of `Xs`: a mapping, a list or tuple, or one bare matrix."""
+    if isinstance(Xs, Mapping):
+        pairs = [(str(name), X) for name, X in Xs.items()]
+    elif isinstance(Xs, (list, tuple)):
+        pairs = [(f"view {v}", X) for v, X in enumerate(Xs)]
+    elif _is_matrix_like(Xs):
+        pairs = [("view 0", Xs)]
+    else:
+        raise TypeError(f"Xs: expected a list, tuple or dict of 2-D arrays, got {type(Xs).__name__}")
+    if not pairs:
+        raise ValueError("Xs: expected at least one view, got none")
+    views = [View(name, check_matrix(X, f"Xs ({name})")) for name, X in pairs]
+    sizes = {view.name: view.n_samples for view in views}
+    if len(set(sizes.values())) > 1:
+        got = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise ValueError(f"Xs: expected the same number of samples in every view, got {got}")
+    for view in views:
+        check_samples(view)
+    return views
+
+
+def check_samples(view: View) -> None:
+    """Refuse a view too small to have neighbours."""
+    n, d = view.data.shape
+    if n < 2:
+        raise ValueError(f"Xs ({view.name}): expected at least 2 samples, got {n}")
+    if d < 1:
+        raise ValueError(f"Xs ({view.name}): expected at least 1 feature, got 0")
+
+
+def check_matrix(X: Any, name: str) -> Matrix:
+    """Return a finite 2-D matrix in float32 or float64; everything but float32 and float16 becomes float64."""
+    if sparse.issparse(X):
+        _check_dtype(X.dtype, name)
+        rows = sparse.csr_array(X, dtype=_float_type(X.dtype))
+        if not rows.has_canonical_format:
+            # A copy: the caller's matrix stays as it is.
+            rows = rows.copy()
+            rows.sum_duplicates()
+        if not np.isfinite(rows.data).all():
+            where = int(np.flatnonzero(~np.isfinite(rows.data))[0])
+            row = int(np.searchsorted(rows.indptr, where, side="right")) - 1
+            _refuse_non_finite(name, row, int(rows.indices[where]), rows.data[where])
+        return rows
+    array = np.asarray(X)
+    _check_dtype(array.dtype, name)
+    if array.ndim != 2:
+        hint = "; a single feature is X.reshape(-1, 1)" if array.ndim == 1 else ""
+        raise ValueError(f"{name}: expected a 2-D array (samples, features), got {array.ndim}-D{hint}")
+    array = np.ascontiguousarray(array, dtype=_float_type(array.dtype))
+    # A sum is finite only if all its terms are, save for overflow: the exact test runs only where it may matter.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(array.sum())
+    if suspicious and not np.isfinite(array).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        _refuse_non_finite(name, row, column, array[row, column])
+    return array
+
+
+def _is_matrix_like(X: Any) -> bool:
+    return sparse.issparse(X) or hasattr(X, "__array__")
+
+
+def _float_type(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
+    return np.float32 if dtype in (np.float32, np.float16) else np.float64
+
+
+def _check_dtype(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind not in "biuf":
+        raise TypeError(f"{name}: expected real numbers, got dtype {dtype}")
+
+
+def _refuse_non_finite(name: str, row: int, column: int, value: Any) -> None:
+    raise ValueError(f"{name}: expected finite numbers, got {value} at row {row}, column {column}")

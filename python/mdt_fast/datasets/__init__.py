@@ -1,0 +1,40 @@
+"""Data sets: generators, bundled digits, and readers of real multi-view files.
+
+Every function returns a `sklearn.utils.Bunch` with `views` (a list, rows are the same samples in every view),
+`target` (integers from 0 for classes; for manifolds the true parameters), `view_names` and `DESCR`; sets
+whose classes have names carry `target_names`.
+
+Generators (`make_*`) and `load_multiview_digits` need no file. Readers (`fetch_*`) look for their files in
+`data_home`, in the folder named by the environment variable MDT_FAST_DATA, or in the cache folder, in this
+order, and say where a missing file comes from.
+"""
+
+from ._blobs import make_multiview_blobs
+from ._digits import load_multiview_digits
+from ._files import get_data_home
+from ._manifolds import make_deformed_plane, make_helix_a, make_helix_b
+from ._mat import fetch_caltech7, fetch_leaves, fetch_msrc, fetch_yale
+from ._mnist import fetch_k_mvmnist, fetch_l_mvmnist
+from ._olivetti import fetch_olivetti
+from ._single_cell import fetch_citeseq_pbmc, fetch_snareseq_cellmix
+from ._uci import fetch_l_isolet, fetch_multi_feat
+
+__all__ = [
+    "fetch_caltech7",
+    "fetch_citeseq_pbmc",
+    "fetch_k_mvmnist",
+    "fetch_l_isolet",
+    "fetch_l_mvmnist",
+    "fetch_leaves",
+    "fetch_msrc",
+    "fetch_multi_feat",
+    "fetch_olivetti",
+    "fetch_snareseq_cellmix",
+    "fetch_yale",
+    "get_data_home",
+    "load_multiview_digits",
+    "make_deformed_plane",
+    "make_helix_a",
+    "make_helix_b",
+    "make_multiview_blobs",
+]

@@ -1,0 +1,72 @@
+"""Checks of arguments; every message names the argument, what was expected and what came."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from ._types import RandomStateLike
+
+T = TypeVar("T")
+
+
+def check_integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
+    """Return `value` as an int within the closed range."""
+    expected = f"an integer >= {minimum}" + ("" if maximum is None else f" and <= {maximum}")
+    # A bool is an int to Python, but True samples is a mistake.
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
+    number = operator.index(value)
+    if number < minimum or (maximum is not None and number > maximum):
+        raise ValueError(f"{name}: expected {expected}, got {number}")
+    return number
+
+
+def check_number(name: str, value: object, *, minimum: float = 0.0, maximum: float = math.inf) -> float:
+    """Return `value` as a finite float within the closed range."""
+    bound = f" and <= {maximum:g}" if math.isfinite(maximum) else ""
+    expected = f"a finite number >= {minimum:g}{bound}"
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+        raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number) or not minimum <= number <= maximum:
+        raise ValueError(f"{name}: expected {expected}, got {number}")
+    return number
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
+
+
+def check_flag(name: str, value: object) -> bool:
+    """Return `value` if it is a bool, so that a misplaced argument is not read as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {value!r} of type {type(value).__name__}")
+    return bool(value)
+
+
+def check_per_view(name: str, value: object, n_views: int, check: Callable[[str, object], T]) -> list[T]:
+    """Return one checked value for each view, from one value for all or a sequence of `n_views`."""
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return [check(name, value)] * n_views
+    if len(value) != n_views:
+        raise ValueError(f"{name}: expected one value or {n_views}, one for each view, got {len(value)}")
+    return [check(f"{name}[{view}]", entry) for view, entry in enumerate(value)]
+
+
+def check_generator(random_state: RandomStateLike) -> np.random.Generator:
+    """Return a generator of its own; NumPy's global state is neither read nor changed."""
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(int(random_state.randint(2**31 - 1)))
+    return np.random.default_rng(check_integer("random_state", random_state, minimum=0))

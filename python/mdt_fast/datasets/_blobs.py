@@ -1,0 +1,128 @@
+"""Planted clusters that several views show, each with its own noise and its own blind spots.
+
+Blind spots are pairs of clusters that share one centre in a view. The pairs of a view are one round of a
+round-robin tournament between the clusters, so two consecutive views never merge the same pair, and the views
+together tell all clusters apart though no single one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._arguments import check_generator, check_integer, check_number, check_per_view
+from ._bunch import make_bunch
+from ._types import LabelArray, RandomStateLike
+
+
+def make_multiview_blobs(
+    n_samples: int = 1000,
+    *,
+    n_views: int = 2,
+    n_clusters: int = 10,
+    n_features: int | Sequence[int] = 50,
+    cluster_std: float | Sequence[float] = 1.0,
+    noise: float | Sequence[float] = 0.0,
+    n_merged: int | Sequence[int] = 0,
+    center_box: tuple[float, float] = (-10.0, 10.0),
+    random_state: RandomStateLike = None,
+) -> Any:
+    """Make Gaussian clusters that are visible in several views.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of samples, at least `n_clusters`. Cluster sizes differ by one at most.
+    n_views : int, default=2
+        Number of views.
+    n_clusters : int, default=10
+        Number of clusters.
+    n_features : int or sequence of int, default=50
+        Columns of every view, or of each.
+    cluster_std : float or sequence of float, default=1.0
+        Standard deviation about the centre, in every view or in each.
+    noise : float or sequence of float, default=0.0
+        Probability that a view shows a sample at the centre of a cluster drawn at random instead of its own,
+        independently in each view.
+    n_merged : int or sequence of int, default=0
+        Number of disjoint pairs of clusters that share a centre, in every view or in each. Views merge
+        different pairs. Needs three clusters and two views at least, without which merged clusters could not
+        be told apart at all.
+    center_box : tuple of two floats, default=(-10.0, 10.0)
+        Centres are uniform in this range in each coordinate.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=None
+        Seed.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        views (arrays of shape (n_samples, n_features)), target (the cluster of each sample), view_names,
+        DESCR, and cluster_groups (shape (n_views, n_clusters)): clusters with the same number in a row share
+        a centre in that view.
+
+    Examples
+    --------
+    >>> from mdt_fast.datasets import make_multiview_blobs
+    >>> blobs = make_multiview_blobs(60, n_clusters=4, n_merged=1, random_state=0)
+    >>> [view.shape for view in blobs.views]
+    [(60, 50), (60, 50)]
+    >>> blobs.cluster_groups.tolist()
+    [[0, 1, 2, 0], [0, 1, 0, 3]]
+    """
+    k = check_integer("n_clusters", n_clusters, minimum=1)
+    n = check_integer("n_samples", n_samples, minimum=k)
+    v = check_integer("n_views", n_views, minimum=1)
+    widths = check_per_view("n_features", n_features, v, lambda name, x: check_integer(name, x, minimum=1))
+    stds = check_per_view("cluster_std", cluster_std, v, lambda name, x: check_number(name, x))
+    misplaced = check_per_view("noise", noise, v, lambda name, x: check_number(name, x, maximum=1.0))
+    merged = check_per_view(
+        "n_merged", n_merged, v, lambda name, x: check_integer(name, x, minimum=0, maximum=k // 2)
+    )
+    low, high = _check_box(center_box)
+    if any(merged) and (k < 3 or v < 2):
+        raise ValueError(
+            f"n_merged: expected 0 with fewer than 3 clusters or 2 views, got {n_merged!r} "
+            f"with n_clusters={k} and n_views={v}"
+        )
+    rng = check_generator(random_state)
+
+    target = rng.permutation(np.arange(n) % k).astype(np.intp)
+    groups = np.array([_merge(k, view, pairs) for view, pairs in enumerate(merged)], dtype=np.intp)
+    views = []
+    for group, width, std, probability in zip(groups, widths, stds, misplaced, strict=True):
+        centers = rng.uniform(low, high, (k, width))
+        shown = np.where(rng.random(n) < probability, rng.integers(k, size=n), target)
+        views.append(centers[group[shown]] + std * rng.standard_normal((n, width)))
+    description = (
+        f"Planted clusters: {n} samples, {k} clusters, {v} views of {widths} columns, standard "
+        f"deviations {stds}, probability of a wrong centre {misplaced}, merged pairs {merged}."
+    )
+    names = [f"view {view}" for view in range(v)]
+    return make_bunch(views, target, names, description, cluster_groups=groups)
+
+
+def _check_box(center_box: object) -> tuple[float, float]:
+    if not isinstance(center_box, (tuple, list)) or len(center_box) != 2:
+        raise ValueError(f"center_box: expected two numbers (low, high), got {center_box!r}")
+    low, high = (check_number("center_box", bound, minimum=-np.inf) for bound in center_box)
+    if not low < high:
+        raise ValueError(f"center_box: expected low < high, got {center_box!r}")
+    return low, high
+
+
+def _merge(n_clusters: int, round_number: int, n_pairs: int) -> LabelArray:
+    """Return the group of each cluster, after joining the first pairs of one tournament round.
+
+    The circle method: player 0 stays, the others turn by one place each round, opposite places play each
+    other. An odd number of players gets a ghost, whose opponent rests.
+    """
+    players = n_clusters + n_clusters % 2
+    seats = [0, *np.roll(np.arange(1, players), round_number).tolist()]
+    pairs = [sorted((seats[i], seats[-1 - i])) for i in range(players // 2)]
+    played = [(first, second) for first, second in pairs if second < n_clusters]
+    group = np.arange(n_clusters, dtype=np.intp)
+    for first, second in played[:n_pairs]:
+        group[second] = group[first]
+    return group

@@ -1,0 +1,177 @@
+"""Four sets of one public collection, each a MATLAB file with a cell array X of views and labels y."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._arguments import check_flag
+from ._bunch import encode_labels, make_bunch
+from ._files import locate
+from ._prepare import principal_components, scale_rows
+from ._types import DataHome, FloatArray
+
+WIDE_VIEW = 100
+
+# The files name no view; the widths of these descriptors do.
+_MSRC_WIDTHS = {24: "color moments", 576: "HOG", 512: "GIST", 256: "LBP", 254: "CENTRIST"}
+_YALE_WIDTHS = {4096: "intensity", 3304: "LBP", 6750: "Gabor"}
+_CALTECH_WIDTHS = {
+    48: "Gabor",
+    40: "wavelet moments",
+    254: "CENTRIST",
+    1984: "HOG",
+    512: "GIST",
+    928: "LBP",
+}
+
+
+def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+    """Read MSRC-v5: 210 images of 7 classes in 5 views (color moments, HOG, GIST, LBP, CENTRIST).
+
+    Parameters
+    ----------
+    data_home : str, os.PathLike or None, default=None
+        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+    prepared : bool, default=True
+        Reduce views of more than 100 columns to 100 principal components and scale every row to unit length,
+        as in the published figures. False gives the features as they are in the file.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        views, target (0 to 6), view_names, DESCR.
+
+    Raises
+    ------
+    FileNotFoundError
+        If MSRC-v5.mat is not in the folder.
+    """
+    return _fetch_descriptors("msrc", "MSRC-v5", data_home, prepared, _MSRC_WIDTHS)
+
+
+def fetch_yale(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+    """Read Yale: 165 face images of 15 persons in 3 views (intensity, LBP, Gabor).
+
+    Parameters
+    ----------
+    data_home : str, os.PathLike or None, default=None
+        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+    prepared : bool, default=True
+        Reduce views of more than 100 columns to 100 principal components and scale every row to unit length,
+        as in the published figures. False gives the features as they are in the file.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        views, target (0 to 14), view_names, DESCR.
+
+    Raises
+    ------
+    FileNotFoundError
+        If Yale.mat is not in the folder.
+    """
+    return _fetch_descriptors("yale", "Yale", data_home, prepared, _YALE_WIDTHS)
+
+
+def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+    """Read 100Leaves: 1600 leaves of 100 species in 3 views (margin, shape, texture).
+
+    Parameters
+    ----------
+    data_home : str, os.PathLike or None, default=None
+        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+    prepared : bool, default=True
+        Without effect: the published figures use the features as they are in the file.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        views, target (0 to 99), view_names, DESCR.
+
+    Raises
+    ------
+    FileNotFoundError
+        If 100Leaves.mat is not in the folder.
+    """
+    check_flag("prepared", prepared)
+    (path,) = locate("leaves", data_home)
+    views, labels = read_mat(path)
+    names = ("margin", "shape", "texture")
+    return make_bunch(views, encode_labels(labels)[0], names, _describe("100Leaves", views, "raw"))
+
+
+def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+    """Read Caltech101-7: 1474 images of 7 classes in 6 views.
+
+    The views are Gabor, wavelet moments, CENTRIST, HOG, GIST and LBP.
+
+    Parameters
+    ----------
+    data_home : str, os.PathLike or None, default=None
+        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+    prepared : bool, default=True
+        Without effect: the published figures use the features as they are in the file.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        views, target (0 to 6), view_names, DESCR.
+
+    Raises
+    ------
+    FileNotFoundError
+        If Caltech101-7.mat is not in the folder.
+    """
+    check_flag("prepared", prepared)
+    (path,) = locate("caltech7", data_home)
+    views, labels = read_mat(path)
+    names = _names_by_width(views, _CALTECH_WIDTHS)
+    return make_bunch(views, encode_labels(labels)[0], names, _describe("Caltech101-7", views, "raw"))
+
+
+def read_mat(path: Path) -> tuple[list[FloatArray], Any]:
+    """Return the views of the cell array X, samples as rows, and the labels y of a MATLAB file."""
+    from scipy.io import loadmat
+
+    contents = loadmat(path)
+    if "X" not in contents or "y" not in contents:
+        found = ", ".join(sorted(key for key in contents if not key.startswith("__")))
+        raise ValueError(f"{path.name}: expected the variables X and y, got {found or 'none'}")
+    labels = np.asarray(contents["y"]).ravel()
+    views = [np.asarray(view, dtype=np.float64) for view in contents["X"].ravel()]
+    for index, view in enumerate(views):
+        if view.ndim != 2 or view.shape[0] != labels.size:
+            raise ValueError(
+                f"{path.name}: expected view {index} to have one row for each of {labels.size} labels, "
+                f"got shape {view.shape}"
+            )
+    return views, labels
+
+
+def _fetch_descriptors(
+    key: str, title: str, data_home: DataHome, prepared: bool, names_of_widths: Mapping[int, str]
+) -> Any:
+    check_flag("prepared", prepared)
+    (path,) = locate(key, data_home)
+    views, labels = read_mat(path)
+    names = _names_by_width(views, names_of_widths)
+    if prepared:
+        views = [
+            scale_rows(principal_components(view, WIDE_VIEW) if view.shape[1] > WIDE_VIEW else view)
+            for view in views
+        ]
+    state = f"views wider than {WIDE_VIEW} reduced by PCA, unit rows" if prepared else "raw"
+    return make_bunch(views, encode_labels(labels)[0], names, _describe(title, views, state))
+
+
+def _names_by_width(views: Sequence[FloatArray], names_of_widths: Mapping[int, str]) -> list[str]:
+    return [names_of_widths.get(view.shape[1], f"view {index}") for index, view in enumerate(views)]
+
+
+def _describe(title: str, views: Sequence[FloatArray], state: str) -> str:
+    widths = ", ".join(str(view.shape[1]) for view in views)
+    return f"{title}: {views[0].shape[0]} samples, {len(views)} views of {widths} columns ({state})."

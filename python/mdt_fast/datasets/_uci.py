@@ -1,0 +1,96 @@
+"""Two sets of the UCI repository: digits by six descriptors, spoken letters under three kernels."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+import numpy as np
+
+from ._arguments import check_flag
+from ._bunch import make_bunch
+from ._files import locate
+from ._prepare import scale_columns
+from ._types import DataHome
+
+ROWS_PER_DIGIT = 200
+ISOLET_KERNELS = ("gaussian", "laplacian", "correlation")
+
+
+def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+    """Read Multi-Feat: 2000 handwritten digits in 6 views (fac, kar, zer, mor, pix, fou).
+
+    The views are profile correlations, Karhunen-Loeve coefficients, Zernike moments, morphological features,
+    pixel averages and Fourier coefficients.
+
+    Parameters
+    ----------
+    data_home : str, os.PathLike or None, default=None
+        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+    prepared : bool, default=True
+        Map every column onto [0, 1], as in the published figures. False gives the features as they are in the
+        files.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        views, target (the digit), target_names, view_names, DESCR.
+
+    Raises
+    ------
+    FileNotFoundError
+        If one of the six mfeat files is not in the folder.
+    """
+    check_flag("prepared", prepared)
+    paths = locate("multi_feat", data_home)
+    views = [np.loadtxt(path, dtype=np.float64, ndmin=2) for path in paths]
+    for path, view in zip(paths, views, strict=True):
+        if view.shape[0] != 10 * ROWS_PER_DIGIT:
+            raise ValueError(f"{path.name}: expected {10 * ROWS_PER_DIGIT} rows, got {view.shape[0]}")
+    if prepared:
+        views = [scale_columns(view) for view in views]
+    names = [path.name.removeprefix("mfeat-") for path in paths]
+    # The files hold no labels: digits follow each other in blocks of 200 rows.
+    target = np.repeat(np.arange(10, dtype=np.intp), ROWS_PER_DIGIT)
+    state = "columns scaled to [0, 1]" if prepared else "raw"
+    description = f"Multi-Feat: {target.size} handwritten digits, 6 views {', '.join(names)} ({state})."
+    return make_bunch(views, target, names, description, target_names=[str(digit) for digit in range(10)])
+
+
+def fetch_l_isolet(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+    """Read L-Isolet: spoken letters as one feature set to be seen through three kernels.
+
+    The paper's views are a Gaussian, a Laplacian and a correlation kernel on the same 617 features. The bunch
+    therefore holds the same array three times and names the kernels, so that ``build_operators(b.views,
+    kernel=b.view_names)`` makes the three operators. The file holds 1560 samples; the paper uses 1600.
+
+    Parameters
+    ----------
+    data_home : str, os.PathLike or None, default=None
+        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+    prepared : bool, default=True
+        Without effect: the kernels take the features as they are.
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        views (the same array of shape (1560, 617) three times), target (0 to 25), target_names (the letters),
+        view_names ("gaussian", "laplacian", "correlation"), DESCR.
+
+    Raises
+    ------
+    FileNotFoundError
+        If isolet_1560.npz is not in the folder.
+    """
+    check_flag("prepared", prepared)
+    (path,) = locate("isolet", data_home)
+    with np.load(path, allow_pickle=False) as contents:
+        X = np.asarray(contents["X"], dtype=np.float64)
+        target = np.asarray(contents["y"], dtype=np.intp) - 1
+    description = (
+        f"L-Isolet: {X.shape[0]} spoken letters (the paper uses 1600), {X.shape[1]} features, 26 classes. "
+        "One feature set, whose three views are the kernels in view_names: "
+        "build_operators(b.views, kernel=b.view_names)."
+    )
+    letters = list(string.ascii_uppercase)
+    return make_bunch([X] * len(ISOLET_KERNELS), target, ISOLET_KERNELS, description, target_names=letters)

@@ -1,0 +1,71 @@
+//! The one way from Python into long work and back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use mdt_core::Error;
+use mdt_core::exec::Exec;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+/// How often Python is asked whether Ctrl-C was pressed.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Work of fewer elementary operations than this is over before anybody could interrupt it.
+const SHORT: usize = 1 << 22;
+
+/// Runs `work` without the GIL on `n_threads` threads of its own. `cost` is a rough count of its elementary operations.
+///
+/// Long work runs on other threads while this one waits and polls for signals: on Ctrl-C the stop flag goes up, the
+/// work returns at its next check, and the exception of the signal handler is raised.
+pub fn run<R: Send>(
+    py: Python<'_>,
+    n_threads: usize,
+    cost: usize,
+    work: impl FnOnce(&Exec) -> mdt_core::Result<R> + Send,
+) -> PyResult<R> {
+    if cost < SHORT {
+        return py.detach(|| work(&Exec::with_threads(1))).map_err(to_exception);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let (result, signal) = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            let exec = Exec::new(n_threads, Arc::clone(&stop));
+            let worker = scope.spawn(move || sender.send(work(&exec)));
+            let mut signal = None;
+            loop {
+                match receiver.recv_timeout(POLL) {
+                    Ok(result) => return (result, signal),
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(exception) = Python::attach(|py| py.check_signals()) {
+                            signal = Some(exception);
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => match worker.join() {
+                        Err(panic) => std::panic::resume_unwind(panic),
+                        Ok(_) => unreachable!("a worker that ends without a panic has sent its result"),
+                    },
+                }
+            }
+        })
+    });
+    match signal {
+        Some(exception) => Err(exception),
+        None => result.map_err(to_exception),
+    }
+}
+
+/// The exception for each error of the core.
+pub fn to_exception(error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::Interrupted => PyKeyboardInterrupt::new_err(message),
+        Error::Invalid(_) | Error::Size { .. } => PyValueError::new_err(message),
+        Error::Memory { .. } => PyMemoryError::new_err(message),
+        Error::Threads { .. } => PyRuntimeError::new_err(message),
+    }
+}

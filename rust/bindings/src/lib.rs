@@ -1,0 +1,41 @@
+//! `mdt_fast._core`: the Python face of `mdt-core`. This crate converts types and delegates; it does no arithmetic.
+//!
+//! Every call that may take long goes through [`funnel::run`], which releases the GIL, watches for Ctrl-C and turns errors
+//! into exceptions. Matrices made here belong to Rust for good: their indices are checked once, and NumPy sees them through
+//! read-only views.
+//!
+//! | Python | Rust |
+//! |---|---|
+//! | C-contiguous `float32` / `float64` array | `&[f32]` / `&[f64]` |
+//! | CSR parts: `int64` indptr, `int32` indices, values | [`mdt_core::csr::Csr`] |
+//! | `_core.Transition` | `Arc<Transition<f32 or f64>>` |
+//! | `_core.OperatorSet` | `OperatorSet<f32 or f64>` |
+//! | `ValueError`, `MemoryError`, `RuntimeError`, `KeyboardInterrupt` | [`mdt_core::Error`] |
+//!
+//! The stub `_core.pyi` mirrors these files; `mypy.stubtest` compares the two.
+
+mod arrays;
+mod funnel;
+mod neighbours;
+mod operator_set;
+mod transition;
+
+use pyo3::prelude::*;
+
+/// Threads that this process may use: cores, less affinity masks and container quotas.
+#[pyfunction]
+fn available_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
+    module.add_function(wrap_pyfunction!(available_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
+    module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;
+    module.add_class::<transition::PyTransition>()?;
+    module.add_class::<operator_set::PyOperatorSet>()?;
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! The numerical core of `mdt_fast`: multi-view diffusion geometry without an interpreter.
+//!
+//! Several views of the same `N` samples become random walks, `P_v = D_v^-1 K_v`, sparse and row-stochastic. A *trajectory* is a
+//! product of them, `W = W_t ... W_1`, each factor a walk or a convex combination of walks; it is never formed, only
+//! applied. The way of the data, and of this crate:
+//!
+//! ```text
+//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry
+//!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)   (on request)
+//! ```
+//!
+//! A module knows only what stands to its left, and the ground they share: [`csr`] (matrices), `sparse_step` (the one
+//! sparse kernel), [`exec`] (threads, interruption), [`Real`] (`f32` and `f64`).
+//!
+//! Nothing here depends on the number of threads: same input, same bits.
+
+pub mod affinity;
+pub mod csr;
+mod error;
+pub mod exec;
+mod geometry;
+pub mod neighbours;
+mod operator_set;
+mod product;
+mod real;
+mod sparse_step;
+mod trajectory;
+mod transition;
+
+pub use error::{Error, Result};
+pub use geometry::Stationary;
+pub use operator_set::{Landing, Member, OperatorSet, Power, Step};
+pub use product::Pruning;
+pub use real::Real;
+pub use trajectory::Trajectory;
+pub use transition::{Direction, Transition};

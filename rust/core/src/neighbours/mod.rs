@@ -1,0 +1,124 @@
+//! Exact nearest neighbours of every point among all others.
+//!
+//! The answer is a function of the data alone: distances are computed from coordinate differences in double precision
+//! and candidates are ordered by (distance, index), so neither the method nor the number of threads shows in it.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `points` | coordinates, dense or sparse, and the exact comparison key of two points |
+//! | `nearest` | the bounded heap of the best candidates of one query |
+//! | `screen` | cheap lower bounds of squared distances by matrix products, with their error bound |
+//! | `scan` | all pairs in cache-sized blocks; only what passes the screen is compared exactly |
+//! | `tree` | a k-d tree for very few dimensions |
+
+mod nearest;
+mod points;
+mod scan;
+mod screen;
+mod tree;
+
+pub use points::{Coordinates, Metric};
+
+use crate::exec::Exec;
+use crate::{Error, Real, Result};
+use nearest::Nearest;
+use points::{Keys, Points};
+
+/// Up to this many dimensions the tree beats the blocked scan (measured: `benches/RESULTS.md`).
+const TREE_MAX_DIMENSIONS: usize = 8;
+/// Below this many points a scan fits the cache and nothing beats it.
+const TREE_MIN_POINTS: usize = 256;
+
+/// How to look for neighbours; every method gives the same answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// The faster of the two for this size and dimension.
+    Auto,
+    /// All pairs in blocks.
+    Scan,
+    /// A k-d tree (dense coordinates only).
+    Tree,
+}
+
+/// The `k` nearest other points of each point, in order of (distance, index).
+#[derive(Debug, Clone, PartialEq)]
+pub struct NeighbourTable {
+    /// Number of neighbours of each point.
+    pub k: usize,
+    /// `n * k` indices.
+    pub indices: Vec<u32>,
+    /// `n * k` distances, in units of `2^exponent`.
+    pub distances: Vec<f64>,
+    /// Distance of each point to the nearest other that does not coincide with it; infinity where there is none.
+    pub nearest_positive: Vec<f64>,
+    /// Data of extreme scale are rescaled by a power of two before squaring; true distances are `distance * 2^exponent`.
+    pub exponent: i32,
+}
+
+/// One row of a table under construction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    /// (key, index), best first.
+    pub neighbours: Vec<(f64, u32)>,
+    /// Smallest positive key.
+    pub nearest_positive: f64,
+}
+
+impl From<Nearest> for Found {
+    fn from(nearest: Nearest) -> Self {
+        let nearest_positive = nearest.nearest_positive();
+        Self { neighbours: nearest.into_sorted(), nearest_positive }
+    }
+}
+
+/// The `k` nearest other points of every point.
+pub fn nearest_neighbours<T: Real>(
+    coordinates: Coordinates<'_, T>,
+    k: usize,
+    metric: Metric,
+    method: Method,
+    exec: &Exec,
+) -> Result<NeighbourTable> {
+    let n = coordinates.len();
+    if k < 1 || k >= n {
+        return Err(Error::Invalid(format!(
+            "expected between 1 and {} neighbours for {n} points, got {k}",
+            n.max(1) - 1
+        )));
+    }
+    let points = Points::new(coordinates, metric)?;
+    let exponent = points.exponent();
+    let found = points.search(k, method, exec)?;
+    let mut table = NeighbourTable {
+        k,
+        indices: Vec::with_capacity(n * k),
+        distances: Vec::with_capacity(n * k),
+        nearest_positive: Vec::with_capacity(n),
+        exponent,
+    };
+    for row in found {
+        for (key, index) in row.neighbours {
+            table.indices.push(index);
+            table.distances.push(metric.distance(key));
+        }
+        table.nearest_positive.push(metric.distance(row.nearest_positive));
+    }
+    Ok(table)
+}
+
+impl<T: Real> Points<'_, T> {
+    fn search(&self, k: usize, method: Method, exec: &Exec) -> Result<Vec<Found>> {
+        match self {
+            Self::Dense(points) => {
+                let few = points.dimension() <= TREE_MAX_DIMENSIONS && points.len() >= TREE_MIN_POINTS;
+                match method {
+                    Method::Tree => tree::search(points, k, exec),
+                    Method::Auto if few => tree::search(points, k, exec),
+                    _ => scan::search(points, k, exec),
+                }
+            }
+            Self::Rescaled(points) => Points::Dense(points.borrowed()).search(k, method, exec),
+            Self::Sparse(points) => scan::search(points, k, exec),
+        }
+    }
+}

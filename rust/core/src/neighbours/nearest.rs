@@ -1,0 +1,111 @@
+//! The best candidates of one query.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// A candidate, ordered by (key, index): of equal keys the smaller index is nearer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Candidate {
+    key: f64,
+    index: u32,
+}
+
+impl Eq for Candidate {}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.total_cmp(&other.key).then(self.index.cmp(&other.index))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A heap of at most `k` candidates, and the smallest positive key seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Nearest {
+    k: usize,
+    heap: BinaryHeap<Candidate>,
+    nearest_positive: f64,
+}
+
+impl Nearest {
+    pub fn new(k: usize) -> Self {
+        Self { k, heap: BinaryHeap::with_capacity(k + 1), nearest_positive: f64::INFINITY }
+    }
+
+    /// Considers a point. True if [`Self::bound`] may have changed.
+    #[inline]
+    pub fn offer(&mut self, key: f64, index: u32) -> bool {
+        let nearer = key > 0.0 && key < self.nearest_positive;
+        if nearer {
+            self.nearest_positive = key;
+        }
+        if !self.accepts(key, index) {
+            return nearer;
+        }
+        if self.heap.len() == self.k {
+            self.heap.pop();
+        }
+        self.heap.push(Candidate { key, index });
+        true
+    }
+
+    /// Would this candidate enter the heap?
+    #[inline]
+    pub fn accepts(&self, key: f64, index: u32) -> bool {
+        self.heap.len() < self.k || self.heap.peek().is_some_and(|worst| Candidate { key, index } < *worst)
+    }
+
+    /// Points with a key above this cannot change the answer. Where `k` coinciding points have been found it is the
+    /// nearest positive key instead of 0, because the bandwidth needs that one too.
+    #[inline]
+    pub fn bound(&self) -> f64 {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() == self.k => {
+                if worst.key > 0.0 {
+                    worst.key
+                } else {
+                    self.nearest_positive
+                }
+            }
+            _ => f64::INFINITY,
+        }
+    }
+
+    pub fn nearest_positive(&self) -> f64 {
+        self.nearest_positive
+    }
+
+    pub fn into_sorted(self) -> Vec<(f64, u32)> {
+        self.heap.into_sorted_vec().into_iter().map(|c| (c.key, c.index)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_go_to_the_smaller_index_in_any_order() {
+        for order in [[5, 1, 9, 3], [9, 5, 3, 1], [1, 3, 5, 9]] {
+            let mut nearest = Nearest::new(2);
+            for index in order {
+                nearest.offer(2.0, index);
+            }
+            assert_eq!(nearest.into_sorted(), vec![(2.0, 1), (2.0, 3)]);
+        }
+    }
+
+    #[test]
+    fn a_heap_full_of_duplicates_still_looks_for_a_positive_distance() {
+        let mut nearest = Nearest::new(1);
+        nearest.offer(0.0, 4);
+        assert!(nearest.bound().is_infinite());
+        assert!(nearest.offer(3.0, 0));
+        assert_eq!((nearest.bound(), nearest.nearest_positive()), (3.0, 3.0));
+    }
+}

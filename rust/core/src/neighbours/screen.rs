@@ -1,0 +1,198 @@
+//! Lower bounds of squared distances by matrix products.
+//!
+//! `|x - y|^2 = |x|^2 + |y|^2 - 2 x.y`, the products of a block of points with a block of queries at a time. In floating
+//! point this is off by at most `gamma (|x|^2 + |y|^2)`, `gamma = 2 (d + 16) u` with `u` the unit roundoff: `d` roundings of the
+//! product and of each norm, and those of centring and conversion. A pair is passed on to the exact comparison unless its
+//! bound, lowered by that much, is above the query's current worst neighbour; so the screen may be as coarse as `f32`
+//! and still never loses a neighbour, nor does cancellation show in a distance.
+
+use std::ops::Range;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::points::{DensePoints, Keys, SparsePoints};
+use crate::Real;
+use crate::csr::Csr;
+use crate::sparse_step::{Remainder, Term, step_rows};
+
+/// How many queries are screened together: the width of a panel.
+pub(super) const LANES: usize = 128;
+
+/// A set of points that can bound its squared distances.
+pub(super) trait Screen<E: Real>: Sync {
+    /// What [`Self::products`] needs of the points.
+    fn bounds(&self) -> &Bounds<E>;
+    /// Coordinates of up to [`LANES`] queries, laid out for [`Self::products`].
+    fn load(&self, queries: Range<usize>, panel: &mut Vec<E>);
+    /// `out[r * lanes + l] = point_r . query_l`.
+    fn products(&self, panel: &[E], lanes: usize, points: Range<usize>, out: &mut [E]);
+}
+
+/// The terms of the lowered distance that do not depend on pairs.
+pub(super) struct Bounds<E> {
+    /// `(1 - gamma) |x|^2` in screen units.
+    pub norms: Vec<E>,
+    /// Exact keys are multiplied by this to get screen units.
+    key_scale: f64,
+    /// Covers products that fall below the smallest normal number.
+    floor: f64,
+    gamma: f64,
+}
+
+impl<E: Real> Bounds<E> {
+    fn new(norms: impl Iterator<Item = f64>, dimension: usize, scale: f64) -> Self {
+        let gamma = gamma::<E>(dimension);
+        let norms = norms.map(|n| E::from_f64(n * (1.0 - gamma))).collect();
+        Self { norms, key_scale: scale * scale, floor: 8.0 * dimension as f64 * E::TINY, gamma }
+    }
+
+    /// A point `r` can be skipped for query `q` when `norms[r] - 2 r.q > threshold(q, bound)`, `bound` the largest key of use.
+    pub fn threshold(&self, query: usize, bound: f64) -> E {
+        let own = self.norms[query].to_f64();
+        let exact = bound * self.key_scale - own + self.floor;
+        E::from_f64(exact + (bound * self.key_scale + own.abs()) * self.gamma)
+    }
+}
+
+/// The relative error of a screened distance against the sum of the two squared norms.
+fn gamma<E: Real>(dimension: usize) -> f64 {
+    2.0 * (dimension as f64 + 16.0) * E::ROUNDOFF
+}
+
+/// Is `f32` fine enough to tell near points from far ones? Judged on a few points; only speed depends on it.
+pub(super) fn is_coarse_enough(points: &impl Keys, squared_norms: &[f64]) -> bool {
+    const QUERIES: usize = 32;
+    const OTHERS: usize = 512;
+    let n = points.len();
+    let others = OTHERS.min(n);
+    let mut ratios: Vec<f64> = (0..QUERIES.min(n))
+        .map(|s| s * n / QUERIES.min(n))
+        .filter_map(|q| {
+            let keys = (0..others).map(|s| s * n / others).filter(|&j| j != q).map(|j| points.key(q, j));
+            let nearest = keys.filter(|&k| k > 0.0).fold(f64::INFINITY, f64::min);
+            nearest.is_finite().then(|| 2.0 * gamma::<f32>(points.dimension()) * squared_norms[q] / nearest)
+        })
+        .collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).is_some_and(|&median| median < 0.1)
+}
+
+/// A centred copy of dense points, scaled so that every coordinate is at most 1.
+pub(super) struct DenseScreen<E> {
+    data: Vec<E>,
+    dimension: usize,
+    bounds: Bounds<E>,
+}
+
+/// Mean, scale and centred squared norms of dense points: what both precisions of the screen start from.
+pub(super) struct Centred {
+    mean: Vec<f64>,
+    scale: f64,
+    pub squared_norms: Vec<f64>,
+}
+
+impl Centred {
+    pub fn new<T: Real>(points: &DensePoints<'_, T>) -> Self {
+        let n = points.len() as f64;
+        let mut mean = vec![0.0; points.dimension];
+        for row in points.data.chunks_exact(points.dimension) {
+            mean.iter_mut().zip(row).for_each(|(m, v)| *m += v.to_f64() / n);
+        }
+        let mut largest = 0.0_f64;
+        let mut squared_norms = Vec::with_capacity(points.len());
+        for row in points.data.chunks_exact(points.dimension) {
+            let mut norm = 0.0;
+            for (v, m) in row.iter().zip(&mean) {
+                let centred = v.to_f64() - m;
+                largest = largest.max(centred.abs());
+                norm += centred * centred;
+            }
+            squared_norms.push(norm);
+        }
+        Self { mean, scale: unit_scale(largest), squared_norms }
+    }
+}
+
+/// The power of two that brings `largest` to at most 1.
+fn unit_scale(largest: f64) -> f64 {
+    if largest > 0.0 { 2_f64.powi(-(largest.log2().floor() as i32) - 1) } else { 1.0 }
+}
+
+impl<E: Real> DenseScreen<E> {
+    pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred) -> Self {
+        let data = points
+            .data
+            .chunks_exact(points.dimension)
+            .flat_map(|row| row.iter().zip(&centred.mean).map(|(v, m)| E::from_f64((v.to_f64() - m) * centred.scale)))
+            .collect();
+        let scaled = centred.squared_norms.iter().map(|n| n * centred.scale * centred.scale);
+        Self { data, dimension: points.dimension, bounds: Bounds::new(scaled, points.dimension, centred.scale) }
+    }
+
+    fn rows(&self, range: Range<usize>) -> &[E] {
+        &self.data[range.start * self.dimension..range.end * self.dimension]
+    }
+}
+
+impl<E: Real> Screen<E> for DenseScreen<E> {
+    fn bounds(&self) -> &Bounds<E> {
+        &self.bounds
+    }
+
+    fn load(&self, queries: Range<usize>, panel: &mut Vec<E>) {
+        panel.clear();
+        panel.extend_from_slice(self.rows(queries));
+    }
+
+    fn products(&self, panel: &[E], lanes: usize, points: Range<usize>, out: &mut [E]) {
+        let rows = points.len();
+        let left = MatRef::from_row_major_slice(self.rows(points), rows, self.dimension);
+        let right = MatRef::from_row_major_slice(panel, lanes, self.dimension).transpose();
+        let product = MatMut::from_row_major_slice_mut(out, rows, lanes);
+        matmul(product, Accum::Replace, left, right, E::ONE, Par::Seq);
+    }
+}
+
+/// Sparse points times a dense panel of queries: the same kernel that walks use. Not centred, to stay sparse.
+pub(super) struct SparseScreen<E> {
+    rows: Csr<E>,
+    bounds: Bounds<E>,
+}
+
+impl<E: Real> SparseScreen<E> {
+    pub fn new(points: &SparsePoints, squared_norms: &[f64]) -> Self {
+        let rows = &points.rows;
+        let scale = unit_scale(rows.values().iter().fold(0.0, |m: f64, v| m.max(v.abs())));
+        let values = rows.values().iter().map(|v| E::from_f64(v * scale)).collect();
+        let bounds = Bounds::new(squared_norms.iter().map(|n| n * scale * scale), rows.n_cols(), scale);
+        Self { rows: rows.with_values(values), bounds }
+    }
+}
+
+/// Squared norms of sparse rows.
+pub(super) fn sparse_squared_norms(points: &SparsePoints) -> Vec<f64> {
+    (0..points.rows.n_rows()).map(|i| points.rows.row(i).1.iter().map(|v| v * v).sum()).collect()
+}
+
+impl<E: Real> Screen<E> for SparseScreen<E> {
+    fn bounds(&self) -> &Bounds<E> {
+        &self.bounds
+    }
+
+    fn load(&self, queries: Range<usize>, panel: &mut Vec<E>) {
+        let lanes = queries.len();
+        panel.clear();
+        panel.resize(self.rows.n_cols() * lanes, E::ZERO);
+        for (lane, query) in queries.enumerate() {
+            let (columns, values) = self.rows.row(query);
+            columns.iter().zip(values).for_each(|(&c, &v)| panel[c as usize * lanes + lane] = v);
+        }
+    }
+
+    fn products(&self, panel: &[E], lanes: usize, points: Range<usize>, out: &mut [E]) {
+        let term = Term { weight: E::ONE, matrix: &self.rows, conjugation: None, input: panel };
+        let nothing = Remainder { identity: E::ZERO, input: panel, offset: None };
+        step_rows(&[term], nothing, lanes, points.start, out);
+    }
+}

@@ -1,0 +1,259 @@
+//! The kernel that everything else waits for: one step of a walk applied to a block of vectors.
+//!
+//! ```text
+//! out[i, :] = identity * x[i, :] + offset[:] + sum over terms of  w * sum_j P_ij * x_term[j, :]
+//! ```
+//!
+//! Blocks are row-major, `cols` columns wide. A convex step (several views with weights) is one pass: its terms share the
+//! accumulators, so no matrix `sum_v a_v P_v` is ever built and the output is written once.
+//!
+//! Why it looks as it does:
+//! - A row of the output is kept in registers (tiles of up to 32 columns) while all its entries are read; the general
+//!   loop of a sparse library stores it back to memory for every entry.
+//! - The cost is the gather of `x[j, :]`, one random read of `cols` elements an entry. Columns of the entries ahead are known,
+//!   so their lines are requested early.
+//! - Multiplications and additions are not fused: the result is the same on every machine, whatever its vector width.
+//! - `P^T = D P D^-1` for a reversible walk (`P = D^-1 K`, `K` symmetric): the transposed product reads the same arrays
+//!   and scales on the fly; no transpose is stored.
+
+use crate::csr::Csr;
+use crate::exec::Exec;
+use crate::{Real, Result};
+
+/// Entries ahead of the current one whose input lines are requested.
+const PREFETCH_AHEAD: usize = 24;
+
+/// Below this many multiplications a piece is not worth handing to another thread.
+const WORK_PER_PIECE: usize = 1 << 17;
+
+/// The diagonal `D` of a reversible walk and its inverse.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conjugation<'a, T> {
+    pub degrees: &'a [T],
+    pub inverse_degrees: &'a [T],
+}
+
+/// One weighted matrix of a step, and the block that it is applied to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Term<'a, T> {
+    pub weight: T,
+    pub matrix: &'a Csr<T>,
+    /// Apply `D M D^-1` instead of `M`.
+    pub conjugation: Option<Conjugation<'a, T>>,
+    pub input: &'a [T],
+}
+
+/// What a step adds to `out` besides its terms.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Remainder<'a, T> {
+    /// Multiple of the input block itself.
+    pub identity: T,
+    pub input: &'a [T],
+    /// A row added to every row (the uniform member).
+    pub offset: Option<&'a [T]>,
+}
+
+/// Writes one step into `out`, rows in parallel.
+pub(crate) fn sparse_step<T: Real>(
+    terms: &[Term<'_, T>],
+    remainder: Remainder<'_, T>,
+    cols: usize,
+    out: &mut [T],
+    exec: &Exec,
+) -> Result<()> {
+    if cols == 0 || out.is_empty() {
+        return Ok(());
+    }
+    let n_rows = out.len() / cols;
+    let work_per_row = (terms.iter().map(|t| t.matrix.nnz()).sum::<usize>() / n_rows + 1) * cols;
+    let rows_per_piece = (WORK_PER_PIECE / work_per_row).clamp(1, 8192);
+    exec.for_pieces(
+        out,
+        rows_per_piece * cols,
+        || (),
+        |first, piece, ()| {
+            step_rows(terms, remainder, cols, first / cols, piece);
+            Ok(())
+        },
+    )
+}
+
+/// The rows of `out`, the first of which is row `first` of the block, on one thread.
+pub(crate) fn step_rows<T: Real>(
+    terms: &[Term<'_, T>],
+    remainder: Remainder<'_, T>,
+    cols: usize,
+    first: usize,
+    out: &mut [T],
+) {
+    // Compiles the loops once for each vector width and picks one at run time.
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for (i, row) in out.chunks_exact_mut(cols).enumerate() {
+                let i = first + i;
+                let mut from = 0;
+                while cols - from >= 32 {
+                    tile::<T, 32>(terms, remainder, cols, i, from, row);
+                    from += 32;
+                }
+                if cols - from >= 16 {
+                    tile::<T, 16>(terms, remainder, cols, i, from, row);
+                    from += 16;
+                }
+                if cols - from >= 8 {
+                    tile::<T, 8>(terms, remainder, cols, i, from, row);
+                    from += 8;
+                }
+                if cols - from >= 4 {
+                    tile::<T, 4>(terms, remainder, cols, i, from, row);
+                    from += 4;
+                }
+                while from < cols {
+                    tile::<T, 1>(terms, remainder, cols, i, from, row);
+                    from += 1;
+                }
+            }
+        },
+    );
+}
+
+/// Columns `from..from + W` of row `i`.
+#[inline(always)]
+fn tile<T: Real, const W: usize>(
+    terms: &[Term<'_, T>],
+    remainder: Remainder<'_, T>,
+    cols: usize,
+    i: usize,
+    from: usize,
+    row: &mut [T],
+) {
+    let mut acc = [T::ZERO; W];
+    if let Some(offset) = remainder.offset {
+        acc.copy_from_slice(&offset[from..from + W]);
+    }
+    if remainder.identity != T::ZERO {
+        add_scaled(&mut acc, remainder.identity, &remainder.input[i * cols + from..][..W]);
+    }
+    for term in terms {
+        match term.conjugation {
+            None => gather(&mut acc, term, cols, i, from, |_, value| term.weight * value),
+            Some(Conjugation { degrees, inverse_degrees }) => {
+                let left = term.weight * degrees[i];
+                gather(&mut acc, term, cols, i, from, |j, value| (left * value) * inverse_degrees[j]);
+            }
+        }
+    }
+    row[from..from + W].copy_from_slice(&acc);
+}
+
+/// Adds `sum_j coefficient(j, M_ij) * input[j, from..from + W]` to the accumulators.
+#[inline(always)]
+fn gather<T: Real, const W: usize>(
+    acc: &mut [T; W],
+    term: &Term<'_, T>,
+    cols: usize,
+    i: usize,
+    from: usize,
+    coefficient: impl Fn(usize, T) -> T,
+) {
+    let (indices, values) = (term.matrix.indices(), term.matrix.values());
+    for k in term.matrix.range(i) {
+        if W >= 4
+            && let Some(&ahead) = indices.get(k + PREFETCH_AHEAD)
+        {
+            prefetch::<T, W>(term.input, ahead as usize * cols + from);
+        }
+        let j = indices[k] as usize;
+        add_scaled(acc, coefficient(j, values[k]), &term.input[j * cols + from..][..W]);
+    }
+}
+
+#[inline(always)]
+fn add_scaled<T: Real, const W: usize>(acc: &mut [T; W], a: T, x: &[T]) {
+    for (s, &v) in acc.iter_mut().zip(x) {
+        *s += a * v;
+    }
+}
+
+/// Asks for the cache lines of `W` elements from `at`; does nothing where stable Rust has no such instruction.
+#[inline(always)]
+fn prefetch<T, const W: usize>(data: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        const LINE: usize = 64;
+        let start = data.as_ptr().wrapping_add(at).cast::<i8>();
+        let mut byte = 0;
+        while byte < W * size_of::<T>() {
+            // SAFETY: a prefetch never faults, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(byte)) };
+            byte += LINE;
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (data, at);
+}
+
+/// Means of the columns of a row-major block: partial sums over fixed runs of rows, added in order.
+pub(crate) fn column_means<T: Real>(x: &[T], cols: usize, exec: &Exec) -> Result<Vec<T>> {
+    const ROWS: usize = 4096;
+    let n_rows = x.len() / cols.max(1);
+    let partial = exec.map(n_rows.div_ceil(ROWS), |piece| {
+        let mut sums = vec![0.0; cols];
+        for row in x.chunks_exact(cols).skip(piece * ROWS).take(ROWS) {
+            sums.iter_mut().zip(row).for_each(|(s, &v)| *s += v.to_f64());
+        }
+        Ok(sums)
+    })?;
+    let mut means = vec![0.0; cols];
+    for sums in partial {
+        means.iter_mut().zip(sums).for_each(|(m, s)| *m += s);
+    }
+    Ok(means.into_iter().map(|m| T::from_f64(m / n_rows as f64)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_width_equals_the_plain_sum() {
+        let n = 50;
+        let indptr: Vec<u64> = (0..=n as u64).map(|i| 3 * i).collect();
+        let indices: Vec<u32> = (0..n as u32)
+            .flat_map(|i| {
+                let mut c = [i % 50, (i * 7 + 3) % 50, (i * 11 + 20) % 50];
+                c.sort_unstable();
+                c
+            })
+            .collect();
+        let values: Vec<f64> = (0..3 * n).map(|k| 0.25 + (k % 13) as f64).collect();
+        let Ok(matrix) = Csr::new(n, indptr, indices, values) else { return };
+        let degrees: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
+        let inverse: Vec<f64> = degrees.iter().map(|d| 1.0 / d).collect();
+        for cols in [1, 3, 4, 31, 32, 33, 63, 70] {
+            let x: Vec<f64> = (0..n * cols).map(|k| ((k * 37) % 101) as f64 / 7.0).collect();
+            let offset: Vec<f64> = (0..cols).map(|c| c as f64).collect();
+            let conjugation = Conjugation { degrees: &degrees, inverse_degrees: &inverse };
+            let terms = [
+                Term { weight: 0.5, matrix: &matrix, conjugation: None, input: &x },
+                Term { weight: 2.0, matrix: &matrix, conjugation: Some(conjugation), input: &x },
+            ];
+            let remainder = Remainder { identity: 0.125, input: &x, offset: Some(&offset) };
+            let mut out = vec![0.0; n * cols];
+            sparse_step(&terms, remainder, cols, &mut out, &Exec::with_threads(2)).unwrap();
+            for i in 0..n {
+                for c in 0..cols {
+                    let mut expected = offset[c] + 0.125 * x[i * cols + c];
+                    let (columns, entries) = matrix.row(i);
+                    for (&j, v) in columns.iter().zip(entries) {
+                        let j = j as usize;
+                        expected += (0.5 + 2.0 * degrees[i] / degrees[j]) * v * x[j * cols + c];
+                    }
+                    assert!((out[i * cols + c] - expected).abs() <= 1e-12 * expected.abs(), "{cols} {i} {c}");
+                }
+            }
+        }
+    }
+}

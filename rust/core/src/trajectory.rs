@@ -1,0 +1,150 @@
+//! Products of steps, `W = W_t ... W_1`, applied factor by factor to blocks of vectors.
+//!
+//! `W B` runs the steps first to last, `W^T B` last to first. A pass costs `t * nnz * cols` multiplications and two blocks
+//! of `N * cols` elements (one more for each extra power in a step); wide inputs are cut into panels, so memory does not grow
+//! with the number of columns.
+
+use crate::exec::Exec;
+use crate::operator_set::{OperatorSet, Step};
+use crate::sparse_step::{Remainder, column_means, sparse_step};
+use crate::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// Blocks up to this many columns go through the chain in one piece.
+const WHOLE_COLUMNS: usize = 64;
+/// Columns of a panel of a wider block: a full tile of the kernel.
+const PANEL_COLUMNS: usize = 32;
+
+/// A word or a convex trajectory over an operator set.
+#[derive(Debug, Clone)]
+pub struct Trajectory<'a, T> {
+    set: &'a OperatorSet<T>,
+    steps: Vec<Step>,
+}
+
+impl<'a, T: Real> Trajectory<'a, T> {
+    /// The trajectory whose `s`-th step has the weights of row `s` (row-major, one column for each member).
+    pub fn new(set: &'a OperatorSet<T>, weights: &[f64]) -> Result<Self> {
+        let steps: Vec<Step> =
+            weights.chunks(set.members().len().max(1)).map(|row| set.step(row)).collect::<Result<_>>()?;
+        if steps.is_empty() {
+            return Err(Error::Invalid("expected at least one step, got none".into()));
+        }
+        Ok(Self { set, steps })
+    }
+
+    /// Number of states.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.set.n()
+    }
+
+    /// The operators that the steps refer to.
+    #[must_use]
+    pub fn set(&self) -> &OperatorSet<T> {
+        self.set
+    }
+
+    /// The steps, first to last.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// `W x` or `W^T x` for a row-major block of `cols` columns, written to `out` of the same shape.
+    pub fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
+        Error::check_size("elements of the block", self.n() * cols, x.len())?;
+        Error::check_size("elements of the output", x.len(), out.len())?;
+        if cols <= WHOLE_COLUMNS {
+            return self.apply_panel(x, cols, direction, out, &mut Vec::new(), exec);
+        }
+        let (mut input, mut output, mut spare) = (Vec::new(), Vec::new(), Vec::new());
+        for from in (0..cols).step_by(PANEL_COLUMNS) {
+            let width = PANEL_COLUMNS.min(cols - from);
+            input.clear();
+            x.chunks_exact(cols).for_each(|row| input.extend_from_slice(&row[from..from + width]));
+            output.resize(input.len(), T::ZERO);
+            self.apply_panel(&input, width, direction, &mut output, &mut spare, exec)?;
+            for (row, panel_row) in out.chunks_exact_mut(cols).zip(output.chunks_exact(width)) {
+                row[from..from + width].copy_from_slice(panel_row);
+            }
+        }
+        Ok(())
+    }
+
+    /// The chain on one panel, alternating between `out` and `spare` so that the last step writes `out`.
+    fn apply_panel(
+        &self,
+        x: &[T],
+        cols: usize,
+        direction: Direction,
+        out: &mut [T],
+        spare: &mut Vec<T>,
+        exec: &Exec,
+    ) -> Result<()> {
+        if self.steps.len() > 1 {
+            spare.resize(x.len(), T::ZERO);
+        }
+        let forward = direction == Direction::Forward;
+        let order = |s: usize| if forward { s } else { self.steps.len() - 1 - s };
+        let (mut target, mut source) =
+            if self.steps.len() % 2 == 1 { (out, &mut spare[..]) } else { (&mut spare[..], out) };
+        self.apply_step(&self.steps[order(0)], x, cols, direction, target, exec)?;
+        for s in 1..self.steps.len() {
+            std::mem::swap(&mut target, &mut source);
+            self.apply_step(&self.steps[order(s)], source, cols, direction, target, exec)?;
+        }
+        Ok(())
+    }
+
+    /// One step. Powers of a matrix need its lower powers applied to the block; those are computed once each.
+    fn apply_step(
+        &self,
+        step: &Step,
+        x: &[T],
+        cols: usize,
+        direction: Direction,
+        out: &mut [T],
+        exec: &Exec,
+    ) -> Result<()> {
+        exec.check()?;
+        let mut lower: Vec<Vec<T>> = Vec::new();
+        // For each part, which block its last factor is applied to: None is x itself.
+        let mut inputs = Vec::with_capacity(step.powers.len());
+        let mut reached: Option<(usize, u32)> = None;
+        for power in &step.powers {
+            let mut done = match reached {
+                Some((base, exponent)) if base == power.base => exponent,
+                _ => 0,
+            };
+            while done + 1 < power.exponent {
+                let input = if done == 0 { x } else { lower.last().map_or(x, Vec::as_slice) };
+                let mut next = vec![T::ZERO; x.len()];
+                let term = self.set.walks()[power.base].term(T::ONE, direction, input);
+                sparse_step(&[term], Remainder { identity: T::ZERO, input: x, offset: None }, cols, &mut next, exec)?;
+                lower.push(next);
+                done += 1;
+            }
+            reached = Some((power.base, done));
+            inputs.push(if done == 0 { None } else { Some(lower.len() - 1) });
+        }
+        let terms: Vec<_> = step
+            .powers
+            .iter()
+            .zip(&inputs)
+            .map(|(p, input)| {
+                let input = input.map_or(x, |i| lower[i].as_slice());
+                self.set.walks()[p.base].term(T::from_f64(p.weight), direction, input)
+            })
+            .collect();
+        let offset = if step.uniform == 0.0 {
+            None
+        } else {
+            let mut means = column_means(x, cols, exec)?;
+            means.iter_mut().for_each(|m| *m *= T::from_f64(step.uniform));
+            Some(means)
+        };
+        let remainder = Remainder { identity: T::from_f64(step.identity), input: x, offset: offset.as_deref() };
+        sparse_step(&terms, remainder, cols, out, exec)
+    }
+}

@@ -1,0 +1,132 @@
+//! Row-stochastic matrices: the steps that a walk can take.
+
+use std::sync::OnceLock;
+
+use crate::csr::Csr;
+use crate::exec::Exec;
+use crate::sparse_step::{Conjugation, Term};
+use crate::{Error, Real, Result};
+
+/// Which way a matrix is applied to a block of column vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// `P x`: averages of functions.
+    Forward,
+    /// `P^T x`: where mass goes.
+    Transposed,
+}
+
+/// `D` and `D^-1` of a reversible walk `P = D^-1 K`.
+#[derive(Debug, Clone)]
+struct Degrees<T> {
+    degrees: Vec<T>,
+    inverse: Vec<T>,
+}
+
+/// A square sparse matrix whose rows are non-negative and sum to 1.
+///
+/// A walk made from a symmetric affinity is reversible and keeps its degrees, from which transposed products follow
+/// without a second copy; any other matrix gets an explicit transpose the first time that one is needed.
+#[derive(Debug)]
+pub struct Transition<T> {
+    matrix: Csr<T>,
+    degrees: Option<Degrees<T>>,
+    transpose: OnceLock<Csr<T>>,
+}
+
+impl<T: Real> Transition<T> {
+    /// `P = D^-1 K` for a symmetric non-negative affinity `K` (symmetry is the caller's to ensure).
+    ///
+    /// With `anisotropy` alpha, `K` is first replaced by `K_ij / (q_i q_j)^alpha`, `q` its row sums.
+    pub fn from_symmetric(mut affinity: Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Self> {
+        Error::check_size("affinity columns", affinity.n_rows(), affinity.n_cols())?;
+        if anisotropy != 0.0 {
+            let density: Vec<f64> = affinity.row_sums(exec)?.iter().map(|q| q.powf(-anisotropy)).collect();
+            affinity.map_values(exec, |i, j, v| T::from_f64(v.to_f64() * density[i] * density[j]))?;
+        }
+        let sums = affinity.normalize_rows(exec)?;
+        if let Some(row) = sums.iter().position(|s| !(s.is_finite() && *s > 0.0)) {
+            return Err(Error::Invalid(format!(
+                "row {row} of the affinity sums to {}: expected a positive finite sum",
+                sums[row]
+            )));
+        }
+        // Degrees matter up to a common factor only; around 1 neither they nor their inverses leave the range of f32.
+        let scale = sums.iter().copied().fold(0.0, f64::max);
+        let degrees = sums.iter().map(|s| T::from_f64(s / scale)).collect();
+        let inverse = sums.iter().map(|s| T::from_f64(scale / s)).collect();
+        Ok(Self { matrix: affinity, degrees: Some(Degrees { degrees, inverse }), transpose: OnceLock::new() })
+    }
+
+    /// A row-stochastic matrix; its rows are divided by their sums, which must be within `tolerance` of 1.
+    pub fn from_stochastic(mut matrix: Csr<T>, tolerance: f64, exec: &Exec) -> Result<Self> {
+        Error::check_size("transition columns", matrix.n_rows(), matrix.n_cols())?;
+        if let Some(k) = matrix.values().iter().position(|v| !(v.to_f64() >= 0.0 && v.to_f64().is_finite())) {
+            let row = matrix.indptr().partition_point(|&p| p as usize <= k) - 1;
+            return Err(Error::Invalid(format!(
+                "entry ({row}, {}) is {:?}: expected a finite non-negative number",
+                matrix.indices()[k],
+                matrix.values()[k]
+            )));
+        }
+        let sums = matrix.row_sums(exec)?;
+        if let Some(row) = sums.iter().position(|s| (s - 1.0).abs() > tolerance) {
+            return Err(Error::Invalid(format!("row {row} sums to {}: expected 1 within {tolerance:e}", sums[row])));
+        }
+        matrix.map_values(exec, |i, _, v| T::from_f64(v.to_f64() / sums[i]))?;
+        Ok(Self { matrix, degrees: None, transpose: OnceLock::new() })
+    }
+
+    /// A matrix taken back from where [`Self::matrix`] and [`Self::degrees`] were stored.
+    pub fn restore(matrix: Csr<T>, degrees: Option<Vec<T>>) -> Result<Self> {
+        Error::check_size("transition columns", matrix.n_rows(), matrix.n_cols())?;
+        if let Some(d) = &degrees {
+            Error::check_size("degrees", matrix.n_rows(), d.len())?;
+        }
+        let degrees = degrees.map(|degrees| {
+            let inverse = degrees.iter().map(|&d| T::from_f64(1.0 / d.to_f64())).collect();
+            Degrees { degrees, inverse }
+        });
+        Ok(Self { matrix, degrees, transpose: OnceLock::new() })
+    }
+
+    /// The same walk rounded to single precision.
+    #[must_use]
+    pub fn to_single(&self) -> Transition<f32> {
+        let round = |values: &[T]| values.iter().map(|v| v.to_f64() as f32).collect();
+        let degrees = self.degrees.as_ref().map(|d| Degrees { degrees: round(&d.degrees), inverse: round(&d.inverse) });
+        let matrix = self.matrix.with_values(round(self.matrix.values()));
+        Transition { matrix, degrees, transpose: OnceLock::new() }
+    }
+
+    /// The matrix itself.
+    #[must_use]
+    pub fn matrix(&self) -> &Csr<T> {
+        &self.matrix
+    }
+
+    /// The degrees up to a common factor, for a reversible walk.
+    #[must_use]
+    pub fn degrees(&self) -> Option<&[T]> {
+        self.degrees.as_ref().map(|d| d.degrees.as_slice())
+    }
+
+    /// Number of states.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.matrix.n_rows()
+    }
+
+    /// The kernel's term for `weight * P input` or `weight * P^T input`.
+    pub(crate) fn term<'a>(&'a self, weight: T, direction: Direction, input: &'a [T]) -> Term<'a, T> {
+        let plain = |matrix| Term { weight, matrix, conjugation: None, input };
+        match (direction, &self.degrees) {
+            (Direction::Forward, _) => plain(&self.matrix),
+            (Direction::Transposed, Some(d)) => {
+                let conjugation = Conjugation { degrees: &d.degrees, inverse_degrees: &d.inverse };
+                Term { conjugation: Some(conjugation), ..plain(&self.matrix) }
+            }
+            (Direction::Transposed, None) => plain(self.transpose.get_or_init(|| self.matrix.transpose())),
+        }
+    }
+}

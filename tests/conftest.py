@@ -1,0 +1,49 @@
+"""Fixtures and settings shared by all tests.
+
+MDT_FAST_DATA           folder of the real data sets; tests marked real_data skip without it.
+MDT_FAST_HYPOTHESIS     "thorough" draws many more examples, at random rather than the same ones each time.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=25, database=None)
+settings.register_profile(
+    "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("MDT_FAST_HYPOTHESIS", "default"))
+
+
+def pytest_collection_modifyitems(items):
+    folder = os.environ.get("MDT_FAST_DATA")
+    if folder is None:
+        reason = "MDT_FAST_DATA is not set"
+    elif not Path(folder).is_dir():
+        reason = f"MDT_FAST_DATA is not a folder: {folder}"
+    else:
+        return
+    for item in items:
+        if "real_data" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20251201)
+
+
+@pytest.fixture
+def views(rng):
+    """Three views of 40 points, one noisier than the other, without ties."""
+    latent = rng.normal(size=(40, 3))
+    return [
+        latent @ rng.normal(size=(3, 6)) + 0.1 * rng.normal(size=(40, 6)),
+        latent[:, :2] + 0.5 * rng.normal(size=(40, 2)),
+        rng.normal(size=(40, 11)),
+    ]

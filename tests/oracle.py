@@ -1,0 +1,201 @@
+"""A dense NumPy reference for what mdt_fast computes: slow, obvious and written from the formulas.
+
+Every function works on full N x N matrices and shares no code with the package. Tests compare against it;
+nothing else uses it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse
+from scipy.spatial.distance import cdist
+
+
+def pairwise_distances(X, metric="euclidean"):
+    """All distances between rows of X."""
+    X = X.toarray() if scipy.sparse.issparse(X) else X
+    X = np.asarray(X, dtype=np.float64)
+    if metric == "precomputed":
+        return X
+    # Squares of 1e300 overflow and those of 1e-300 vanish; multiplying by a power of two changes no digit.
+    exponent = int(np.frexp(np.abs(X).max())[1])
+    X = np.ldexp(X, -exponent)
+    if metric == "euclidean":
+        return np.ldexp(cdist(X, X, "euclidean"), exponent)
+    if metric == "manhattan":
+        return np.ldexp(cdist(X, X, "cityblock"), exponent)
+    if metric == "correlation":
+        X = X - X.mean(axis=1, keepdims=True)
+    elif metric != "cosine":
+        raise ValueError(metric)
+    # |u - v|^2 / 2 = 1 - u.v for unit vectors, without the cancellation.
+    U = X / np.linalg.norm(X, axis=1, keepdims=True)
+    return cdist(U, U, "sqeuclidean") / 2
+
+
+def log_n_neighbors(n_samples, preset=None):
+    """How many other points "log" stands for."""
+    if preset == "published":
+        n_others = math.floor(math.log(n_samples)) - 1  # their count includes the point itself
+    else:
+        n_others = math.ceil(math.log(n_samples))
+    return min(max(n_others, 1), n_samples - 1)
+
+
+def knn(distances, n_neighbors):
+    """The n_neighbors nearest other points of each row by (distance, index): indices and distances."""
+    n_samples = len(distances)
+    indices = np.empty((n_samples, n_neighbors), dtype=np.int32)
+    for i in range(n_samples):
+        order = np.lexsort((np.arange(n_samples), distances[i]))
+        indices[i] = order[order != i][:n_neighbors]
+    return indices, np.take_along_axis(distances, indices, axis=1)
+
+
+def neighbor_mask(indices):
+    """mask[i, j]: j is a neighbour of i."""
+    mask = np.zeros((len(indices), len(indices)), dtype=bool)
+    for i, row in enumerate(indices):
+        mask[i, row] = True
+    return mask
+
+
+def nearest_positive(distances):
+    """For each point the smallest positive distance to another point; infinity where there is none."""
+    distances = np.where(distances > 0, distances, np.inf)
+    np.fill_diagonal(distances, np.inf)
+    return distances.min(axis=1)
+
+
+def max_min_bandwidth(distances):
+    """max_j min_{i != j, d_ij > 0} d_ij, over the points that have such a distance."""
+    nearest = nearest_positive(distances)
+    return nearest[np.isfinite(nearest)].max()
+
+
+def local_scales(distances, mask):
+    """s_i of the adaptive kernel: distance to the farthest neighbour, else the nearest positive distance."""
+    farthest = np.where(mask, distances, 0.0).max(axis=1)
+    return np.where(farthest > 0, farthest, nearest_positive(distances))
+
+
+def kernel_values(distances, kernel, sigma=None, preset=None, scales=None):
+    """Affinities of all pairs. sigma: a number, or one per point, which stands for sqrt(sigma_i sigma_j)."""
+    d = distances
+    if callable(kernel):
+        return kernel(d.ravel()).reshape(d.shape)
+    if kernel == "binary":
+        return np.ones_like(d)
+    if kernel == "adaptive":
+        return np.exp(-(d / scales[:, None]) * (d / scales[None, :]))
+    if np.ndim(sigma) == 1:
+        sigma = np.sqrt(sigma[:, None]) * np.sqrt(sigma[None, :])
+    published = preset == "published"
+    if kernel == "gaussian":
+        return np.exp(-(d / sigma) * d) if published else np.exp(-((d / sigma) ** 2) / 2)
+    if kernel == "laplacian":
+        return np.exp(-d / sigma)
+    if kernel == "correlation":
+        return np.exp(-d / (2 * sigma**2)) if published else np.exp(-d / (2 * sigma))
+    raise ValueError(kernel)
+
+
+def symmetrize_affinity(A, how):
+    return {"mean": (A + A.T) / 2, "max": np.maximum(A, A.T), "min": np.minimum(A, A.T)}[how]
+
+
+def anisotropic(K, alpha):
+    q = K.sum(axis=1)
+    return K / np.outer(q, q) ** alpha
+
+
+def graph_affinity(
+    distances, mask, *, kernel="gaussian", bandwidth="max-min", symmetrize="mean", anisotropy=0.0, preset=None
+):
+    """Symmetrised affinity of the directed graph `mask`, in which every point is also its own neighbour.
+
+    `distances` may be known beyond the graph (a full matrix), and then the bandwidth sees all of them.
+    """
+    sigma = max_min_bandwidth(distances) if isinstance(bandwidth, str) else bandwidth
+    scales = local_scales(distances, mask) if kernel == "adaptive" else None
+    loops = mask | np.eye(len(mask), dtype=bool)
+    A = np.where(loops, kernel_values(distances, kernel, sigma, preset, scales), 0.0)
+    return anisotropic(symmetrize_affinity(A, symmetrize), anisotropy)
+
+
+def affinity(X, *, n_neighbors="log", kernel="gaussian", metric="euclidean", preset=None, **graph_options):
+    """Affinity of one view."""
+    distances = pairwise_distances(X, "correlation" if kernel == "correlation" else metric)
+    k = log_n_neighbors(len(distances), preset) if n_neighbors == "log" else n_neighbors
+    mask = neighbor_mask(knn(distances, k)[0])
+    return graph_affinity(distances, mask, kernel=kernel, preset=preset, **graph_options)
+
+
+def transition(K):
+    """D^-1 K."""
+    return K / K.sum(axis=1, keepdims=True)
+
+
+def operator(X, **options):
+    """Transition matrix of one view."""
+    return transition(affinity(X, **options))
+
+
+def identity(n_samples):
+    return np.eye(n_samples)
+
+
+def uniform(n_samples):
+    return np.full((n_samples, n_samples), 1.0 / n_samples)
+
+
+def teleport(P, alpha=0.85, to="uniform"):
+    target = uniform(len(P)) if to == "uniform" else np.linalg.matrix_power(P, to)
+    return alpha * P + (1 - alpha) * target
+
+
+def word_product(members, word):
+    """W_t ... W_1 for the word (W_1, ..., W_t): one more step multiplies on the left."""
+    W = np.eye(len(members[0]))
+    for step in word:
+        W = members[step] @ W
+    return W
+
+
+def weights_product(members, weights):
+    """The same with a convex combination of the members at every step."""
+    W = np.eye(len(members[0]))
+    for row in weights:
+        W = sum(a * P for a, P in zip(row, members, strict=True)) @ W
+    return W
+
+
+def stationary_distribution(W):
+    """The left fixed vector that sums to 1, where it is unique: (W^T - I) pi = 0 and sum(pi) = 1."""
+    n_samples = len(W)
+    system = np.vstack([W.T - np.eye(n_samples), np.ones(n_samples)])
+    return np.linalg.lstsq(system, np.append(np.zeros(n_samples), 1.0), rcond=None)[0]
+
+
+def diffusion_distances(W, rows, weighting="stationary"):
+    weights = 1 / stationary_distribution(W) if weighting == "stationary" else np.ones(len(W))
+    D = np.empty((len(rows), len(rows)))
+    for a, i in enumerate(rows):
+        for b, j in enumerate(rows):
+            D[a, b] = np.sqrt(np.sum(weights * (W[i] - W[j]) ** 2))
+    return D
+
+
+def prune(W, prune_below=0.0, top=None):
+    """Drop entries below the threshold, keep the `top` largest of each row, rescale rows to sum 1.
+
+    Ties go to the smaller column, and the largest entry is never dropped.
+    """
+    pruned = np.zeros_like(W)
+    for i, row in enumerate(W):
+        by_value = np.lexsort((np.arange(len(row)), -row))
+        kept = [j for j in by_value[:top] if row[j] >= prune_below] or [by_value[0]]
+        pruned[i, kept] = row[kept]
+    return transition(pruned)
