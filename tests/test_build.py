@@ -104,7 +104,7 @@ class TestBandwidth:
             np.testing.assert_allclose(ops.bandwidths[0], expected, rtol=1e-13)
         assert_operator(ops.views[0], oracle.operator(X, n_neighbors=3, kernel=kernel))
 
-    @pytest.mark.parametrize("kernel", ["adaptive", "binary", lambda d: np.exp(-d)])
+    @pytest.mark.parametrize("kernel", ["binary", lambda d: np.exp(-d)])
     def test_none_where_the_kernel_has_no_bandwidth(self, views, kernel):
         assert mdt.build_operators(views[:1], kernel=kernel).bandwidths == (None,)
 

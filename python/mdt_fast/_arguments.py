@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ._types import RandomStateLike
-
 T = TypeVar("T")
+RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
 
 def check_integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:

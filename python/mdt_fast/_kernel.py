@@ -30,6 +30,8 @@ class KernelShape:
     bandwidth: Bandwidth | None = None
 
 
+# Units of extreme data may lie outside the range of a double; 0 and infinity are then the right limits.
+@np.errstate(over="ignore", under="ignore")
 def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: bool, name: str) -> KernelShape:
     """Resolve a kernel and its bandwidth on a graph."""
     finite = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
@@ -55,7 +57,7 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
         widths = scaled
     else:
         widths = 2.0 * scaled**2 if published else 2.0 * scaled
-    if not np.all((widths > 0) & np.isfinite(widths)):
+    if not np.all(widths > 0):
         raise ValueError(f"bandwidth ({name}): {sigma} is too extreme for the distances of this view")
     widths = widths if isinstance(scaled, np.ndarray) else float(widths)
     return KernelShape("linear" if linear else "squared", widths, graph.distances, bandwidth=sigma)
@@ -88,7 +90,7 @@ def _resolve_bandwidth(
                 f"bandwidth ({name}): expected 'max-min', a number, an array of one per sample or a callable, "
                 f"got {bandwidth!r}"
             )
-        return math.ldexp(max_min, graph.exponent), max_min
+        return float(np.ldexp(max_min, graph.exponent)), max_min
     if callable(bandwidth):
         bandwidth = bandwidth(graph.to_csr())
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,10 @@ class OperatorSet:
 
     def __getitem__(self, member: int) -> sparse.csr_array[Any] | LinearOperator[Any]:
         """Return a member: a read-only CSR matrix if it is stored, else a linear operator."""
-        index = check_integer("member", member, minimum=-len(self), maximum=len(self) - 1) % len(self)
+        index = check_integer("member", member, minimum=-sys.maxsize)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"member: expected an index below {len(self)}, got {index}")
+        index %= len(self)
         if self._members[index][0] == "walk":
             return self._matrix(self._members[index][1])
         return self.trajectory([index])
@@ -329,8 +333,10 @@ def _check_square(
         if checked.shape[0] < 1:
             raise ValueError(f"{argument}[{v}]: expected at least 1 sample, got 0")
         rows = sparse.csr_array(checked)
-        # Stored zeros would count as edges.
-        rows.eliminate_zeros()
+        if not rows.data.all():
+            # Stored zeros would count as edges. On a copy: the matrix is the caller's.
+            rows = rows.copy()
+            rows.eliminate_zeros()
         matrices.append(rows)
     shapes = [matrix.shape for matrix in matrices]
     if len(set(shapes)) > 1:
@@ -339,7 +345,14 @@ def _check_square(
         names = [f"view {v}" for v in range(len(matrices))]
     if len(names) != len(matrices):
         raise ValueError(f"names: expected {len(matrices)} names, got {len(names)}")
-    return matrices, [str(name) for name in names]
+    return matrices, _check_names(names)
+
+
+def _check_names(names: Sequence[str]) -> list[str]:
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if repeated:
+        raise ValueError(f"names: expected unique names, got {repeated[0]!r} twice")
+    return [str(name) for name in names]
 
 
 def _refuse_negative(matrix: sparse.csr_array[Any], name: str) -> None:

@@ -136,7 +136,7 @@ def _implicit(
         mean_self_probability=stays,
         n_components=parts,
         n_isolated=isolated,
-        near_identity=kind != "identity" and stays >= _NEAR_IDENTITY,
+        near_identity=stays >= _NEAR_IDENTITY,
         n_duplicates=None,
     )
 
@@ -155,13 +155,13 @@ def _warnings_of(m: MemberReport, n_samples: int) -> list[str]:
     if not m.stochastic:
         found.append(f"{m.name}: rows miss a sum of 1 by up to {m.max_row_error:.1e}")
     if not m.positive_diagonal:
-        found.append(f"{m.name}: some samples have no self-loop; products may become periodic")
+        found.append(f"{m.name}: its diagonal has zeros (samples without a self-loop): products may become periodic")
     if m.kind == "identity":
         return found
     if m.near_identity:
         found.append(
-            f"{m.name}: a step stays where it is with probability {m.mean_self_probability:.3f}; the kernel has all but "
-            "vanished, a larger bandwidth or kernel='adaptive' may help"
+            f"{m.name}: a step stays where it is with probability {m.mean_self_probability:.3f}; it is close to the "
+            "identity because the kernel all but vanished: a larger bandwidth or kernel='adaptive' may help"
         )
     if m.n_components > 1:
         found.append(f"{m.name}: its graph falls into {m.n_components} parts; more neighbours would join them")

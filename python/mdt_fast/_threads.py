@@ -12,7 +12,7 @@ def n_threads(n_jobs: int | None) -> int:
     try:
         jobs = operator.index(n_jobs)
     except TypeError:
-        raise TypeError(f"n_jobs: expected None or an int, got {type(n_jobs).__name__}") from None
+        raise TypeError(f"n_jobs: expected None or an int, got {n_jobs!r}") from None
     if jobs == 0:
         raise ValueError("n_jobs: expected a number of threads, or a negative number counting from all, got 0")
     return jobs if jobs > 0 else max(1, _core.available_threads() + 1 + jobs)

@@ -301,20 +301,27 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
         raise TypeError(f"steps: expected a sequence of members or a 2-D array of weights, got {steps!r}")
     if not len(steps):
         raise ValueError("steps: expected at least one step, got none")
-    if all(isinstance(step, (int, str, np.integer)) and not isinstance(step, bool) for step in steps):
+    if all(map(_is_member, steps)):
         word = [_member_index(step, operators) for step in steps]
         return np.eye(len(operators))[word]
+    if all(np.ndim(step) == 0 for step in steps):
+        bad = next(step for step in steps if not _is_member(step))
+        raise TypeError(f"word: expected members by index (int) or by name (str), got {bad!r}")
     try:
-        weights = np.asarray(steps, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"steps: expected members (int or str) or rows of weights, got {steps!r}") from None
+        weights = np.asarray(steps)
+    except ValueError:
+        raise ValueError("weights: expected rows of one length, got rows of different lengths") from None
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(f"weights: expected real numbers, got dtype {weights.dtype}")
+    weights = weights.astype(np.float64)
     if weights.ndim != 2 or weights.shape[1] != len(operators):
         raise ValueError(
             f"weights: expected shape (t, {len(operators)}), a weight for each member at each step, got {weights.shape}"
         )
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
-        raise ValueError(f"weights: expected finite non-negative numbers, got {bad}")
+        row, member = (int(i) for i in np.argwhere(~(np.isfinite(weights) & (weights >= 0)))[0])
+        got = weights[row, member]
+        raise ValueError(f"weights: expected finite non-negative numbers, got {got} in row {row}, column {member}")
     sums = weights.sum(axis=1)
     off = np.abs(sums - 1) > _SIMPLEX_TOLERANCE
     if off.any():
@@ -322,6 +329,10 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
         raise ValueError(f"weights: expected rows that sum to 1, got {sums[row]} in row {row}")
     normalized: NDArray[np.float64] = weights / sums[:, np.newaxis]
     return normalized
+
+
+def _is_member(step: Any) -> bool:
+    return isinstance(step, (int, str, np.integer)) and not isinstance(step, bool)
 
 
 def _member_index(step: Any, operators: OperatorSet) -> int:

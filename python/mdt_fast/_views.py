@@ -52,7 +52,7 @@ def check_samples(view: View) -> None:
     if n < 2:
         raise ValueError(f"Xs ({view.name}): expected at least 2 samples, got {n}")
     if d < 1:
-        raise ValueError(f"Xs ({view.name}): expected at least 1 feature, got 0")
+        raise ValueError(f"Xs ({view.name}): expected at least 1 feature, got 0 features")
 
 
 def check_matrix(X: Any, name: str) -> Matrix:
@@ -70,6 +70,8 @@ def check_matrix(X: Any, name: str) -> Matrix:
             _refuse_non_finite(name, row, int(rows.indices[where]), rows.data[where])
         return rows
     array = np.asarray(X)
+    if array.ndim == 0 and not isinstance(X, np.ndarray):
+        raise TypeError(f"{name}: expected a 2-D array (samples, features), got {type(X).__name__}")
     _check_dtype(array.dtype, name)
     if array.ndim != 2:
         hint = "; a single feature is X.reshape(-1, 1)" if array.ndim == 1 else ""

@@ -212,14 +212,14 @@ def some_digits(seed):
 
 @pytest.mark.parametrize("make", [some_blobs, some_plane, some_digits])
 def test_seed_decides_everything_and_leaves_the_global_state(make):
-    before = np.random.get_state()[1].copy()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 (the global state is what is tested)
     one, same, other = make(1), make(1), make(2)
     for left, right in zip(one.views, same.views, strict=True):
         assert_array_equal(left, right)
     assert_array_equal(one.target, same.target)
     assert not np.array_equal(one.views[0], other.views[0])
     assert not np.array_equal(one.views[1], other.views[1])
-    assert_array_equal(np.random.get_state()[1], before)
+    assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
 @pytest.mark.parametrize("make", [some_blobs, some_plane, some_digits])

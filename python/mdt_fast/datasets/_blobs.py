@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import check_generator, check_integer, check_number, check_per_view
+from .._arguments import RandomStateLike, check_generator, check_integer, check_number, check_per_view
 from ._bunch import make_bunch
-from ._types import LabelArray, RandomStateLike
+from ._types import LabelArray
 
 
 def make_multiview_blobs(

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import check_choice, check_generator, check_number
+from .._arguments import RandomStateLike, check_choice, check_generator, check_number
 from ._bunch import make_bunch
 from ._noise import add_gaussian_noise, drop_pixels
-from ._types import RandomStateLike
 
 FIXED_STD = 0.3
 DIGITS_MAXIMUM = 16.0

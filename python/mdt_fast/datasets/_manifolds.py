@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import check_choice, check_generator, check_integer
+from .._arguments import RandomStateLike, check_choice, check_generator, check_integer
 from ._bunch import make_bunch
-from ._types import FloatArray, RandomStateLike
+from ._types import FloatArray
 
 VARIANTS = ("paper", "published")
 VIEW_NAMES = ("deformation 1", "deformation 2")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arguments import check_flag
+from .._arguments import check_flag
 from ._bunch import make_bunch
 from ._files import locate
 from ._prepare import principal_components, scale_columns, scale_rows

@@ -16,6 +16,8 @@
 //! - `P^T = D P D^-1` for a reversible walk (`P = D^-1 K`, `K` symmetric): the transposed product reads the same arrays
 //!   and scales on the fly; no transpose is stored.
 
+use std::ops::Range;
+
 use crate::csr::Csr;
 use crate::exec::Exec;
 use crate::{Real, Result};
@@ -25,6 +27,9 @@ const PREFETCH_AHEAD: usize = 24;
 
 /// Below this many multiplications a piece is not worth handing to another thread.
 const WORK_PER_PIECE: usize = 1 << 17;
+
+/// Longer rows are summed in segments, so that the rounding error of a hub joined to everybody stays that of a short row.
+const SEGMENT: usize = 1024;
 
 /// The diagonal `D` of a reversible walk and its inverse.
 #[derive(Debug, Clone, Copy)]
@@ -157,8 +162,29 @@ fn gather<T: Real, const W: usize>(
     from: usize,
     coefficient: impl Fn(usize, T) -> T,
 ) {
+    let range = term.matrix.range(i);
+    if range.len() <= SEGMENT {
+        return gather_segment(acc, term, cols, range, from, coefficient);
+    }
+    for start in range.clone().step_by(SEGMENT) {
+        let mut segment = [T::ZERO; W];
+        let entries = start..range.end.min(start + SEGMENT);
+        gather_segment(&mut segment, term, cols, entries, from, &coefficient);
+        add_scaled(acc, T::ONE, &segment);
+    }
+}
+
+#[inline(always)]
+fn gather_segment<T: Real, const W: usize>(
+    acc: &mut [T; W],
+    term: &Term<'_, T>,
+    cols: usize,
+    entries: Range<usize>,
+    from: usize,
+    coefficient: impl Fn(usize, T) -> T,
+) {
     let (indices, values) = (term.matrix.indices(), term.matrix.values());
-    for k in term.matrix.range(i) {
+    for k in entries {
         if W >= 4
             && let Some(&ahead) = indices.get(k + PREFETCH_AHEAD)
         {

@@ -23,6 +23,14 @@ struct Degrees<T> {
     inverse: Vec<T>,
 }
 
+impl<T: Real> Degrees<T> {
+    /// The inverse follows from the rounded degrees, so that a walk read back from storage is the same to the last bit.
+    fn new(degrees: Vec<T>) -> Self {
+        let inverse = degrees.iter().map(|d| T::from_f64(1.0 / d.to_f64())).collect();
+        Self { degrees, inverse }
+    }
+}
+
 /// A square sparse matrix whose rows are non-negative and sum to 1.
 ///
 /// A walk made from a symmetric affinity is reversible and keeps its degrees, from which transposed products follow
@@ -53,9 +61,8 @@ impl<T: Real> Transition<T> {
         }
         // Degrees matter up to a common factor only; around 1 neither they nor their inverses leave the range of f32.
         let scale = sums.iter().copied().fold(0.0, f64::max);
-        let degrees = sums.iter().map(|s| T::from_f64(s / scale)).collect();
-        let inverse = sums.iter().map(|s| T::from_f64(scale / s)).collect();
-        Ok(Self { matrix: affinity, degrees: Some(Degrees { degrees, inverse }), transpose: OnceLock::new() })
+        let degrees = Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
+        Ok(Self { matrix: affinity, degrees: Some(degrees), transpose: OnceLock::new() })
     }
 
     /// A row-stochastic matrix; its rows are divided by their sums, which must be within `tolerance` of 1.
@@ -83,18 +90,14 @@ impl<T: Real> Transition<T> {
         if let Some(d) = &degrees {
             Error::check_size("degrees", matrix.n_rows(), d.len())?;
         }
-        let degrees = degrees.map(|degrees| {
-            let inverse = degrees.iter().map(|&d| T::from_f64(1.0 / d.to_f64())).collect();
-            Degrees { degrees, inverse }
-        });
-        Ok(Self { matrix, degrees, transpose: OnceLock::new() })
+        Ok(Self { matrix, degrees: degrees.map(Degrees::new), transpose: OnceLock::new() })
     }
 
     /// The same walk rounded to single precision.
     #[must_use]
     pub fn to_single(&self) -> Transition<f32> {
         let round = |values: &[T]| values.iter().map(|v| v.to_f64() as f32).collect();
-        let degrees = self.degrees.as_ref().map(|d| Degrees { degrees: round(&d.degrees), inverse: round(&d.inverse) });
+        let degrees = self.degrees.as_ref().map(|d| Degrees::new(round(&d.degrees)));
         let matrix = self.matrix.with_values(round(self.matrix.values()));
         Transition { matrix, degrees, transpose: OnceLock::new() }
     }
