@@ -37,10 +37,10 @@ def pairwise_distances(X, metric="euclidean"):
 
 def log_n_neighbors(n_samples, preset=None):
     """How many other points "log" stands for."""
-    if preset == "published":
-        n_others = math.floor(math.log(n_samples)) - 1  # their count includes the point itself
-    else:
-        n_others = math.ceil(math.log(n_samples))
+    log = math.log(n_samples)
+    n_others = (
+        math.floor(log) - 1 if preset == "published" else math.ceil(log)
+    )  # the published count includes the point
     return min(max(n_others, 1), n_samples - 1)
 
 

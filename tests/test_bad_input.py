@@ -193,10 +193,7 @@ WRONG_OPTIONS = [
 @pytest.mark.parametrize(
     ("argument", "value", "error", "fragments"),
     WRONG_OPTIONS,
-    ids=[
-        f"{argument}={'callable' if callable(value) else value!s:.20}"
-        for argument, value, _, _ in WRONG_OPTIONS
-    ],
+    ids=[f"{argument}={'callable' if callable(value) else value!s:.20}" for argument, value, _, _ in WRONG_OPTIONS],
 )
 def test_option_of_build_operators(argument, value, error, fragments):
     with pytest.raises(error, match=mentions(argument, *fragments)):

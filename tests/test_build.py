@@ -58,9 +58,7 @@ def test_operators_equal_oracle(views, kernel, metric, preset, symmetrize, dtype
 @pytest.mark.parametrize("metric", ["euclidean", "correlation"])
 def test_correlation_kernel_always_uses_correlation_distance(views, metric, preset, dtype):
     ops = mdt.build_operators(views[0], kernel="correlation", metric=metric, preset=preset, dtype=dtype)
-    assert_operator(
-        ops.views[0], oracle.operator(views[0], kernel="correlation", preset=preset), TOLERANCE[dtype]
-    )
+    assert_operator(ops.views[0], oracle.operator(views[0], kernel="correlation", preset=preset), TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("anisotropy", [0.5, 1.0, 2.0])
@@ -281,9 +279,7 @@ class TestFormsOfInput:
     def test_sparse_with_unsorted_indices_and_stored_zeros(self):
         # Row 0 is (1, 0, 2) written backwards with a stored zero; the other rows are plain.
         data = np.array([2.0, 0.0, 1.0, 5.0, 7.0, 1.0])
-        X = scipy.sparse.csr_array(
-            (data, np.array([2, 1, 0, 1, 2, 0]), np.array([0, 3, 4, 5, 6])), shape=(4, 3)
-        )
+        X = scipy.sparse.csr_array((data, np.array([2, 1, 0, 1, 2, 0]), np.array([0, 3, 4, 5, 6])), shape=(4, 3))
         ops = mdt.build_operators([X], n_neighbors=2)
         assert_operator(ops.views[0], oracle.operator(X, n_neighbors=2))
 

@@ -170,9 +170,7 @@ class TestGivenGraph:
         indices, distances = oracle.knn(D, 2)
         assert (distances == 0).sum() == 2
         ops = mdt.build_operators(X, neighbors=[sparse_graph(indices, distances)])
-        np.testing.assert_allclose(
-            ops.views[0].toarray(), oracle.operator(X, n_neighbors=2), rtol=0, atol=1e-14
-        )
+        np.testing.assert_allclose(ops.views[0].toarray(), oracle.operator(X, n_neighbors=2), rtol=0, atol=1e-14)
 
     @pytest.mark.parametrize("symmetrize", ["mean", "max"])
     def test_rows_of_different_lengths(self, rng, symmetrize):

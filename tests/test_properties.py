@@ -195,9 +195,7 @@ class TestMeanOfRandomTrajectories:
 
     @pytest.fixture
     def ops(self, rng):
-        return mdt.build_operators(
-            [rng.normal(size=(12, 2)) for _ in range(2)], n_neighbors=3
-        ).with_identity()
+        return mdt.build_operators([rng.normal(size=(12, 2)) for _ in range(2)], n_neighbors=3).with_identity()
 
     @pytest.fixture
     def expected(self, ops):

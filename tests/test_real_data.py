@@ -58,9 +58,7 @@ def sklearn_neighbors(X, n_neighbors):
     that are almost equally far; so ten more are asked for, and the exact distances decide.
     """
     n_asked = min(n_neighbors + 10, len(X) - 1)
-    indices = (
-        NearestNeighbors(n_neighbors=n_asked, algorithm="brute").fit(X).kneighbors(return_distance=False)
-    )
+    indices = NearestNeighbors(n_neighbors=n_asked, algorithm="brute").fit(X).kneighbors(return_distance=False)
     distances = np.array([np.linalg.norm(X[row] - X[i], axis=1) for i, row in enumerate(indices)])
     order = np.argsort(distances, axis=1, kind="stable")
     return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)

@@ -20,13 +20,7 @@ WORDS = [(0,), (0, 1), (1, 0), (0, 1, 1, 2), (3, 0, 4, 1), (2, 2), (5, 6, 7), (8
 @pytest.fixture
 def ops(views):
     """All kinds of member: views 0 to 2, identity, uniform, teleports 5 to 7, squares 8 to 10."""
-    return (
-        mdt.build_operators(views, n_neighbors=5)
-        .with_identity()
-        .with_uniform()
-        .with_teleport(0.6)
-        .with_powers((2,))
-    )
+    return mdt.build_operators(views, n_neighbors=5).with_identity().with_uniform().with_teleport(0.6).with_powers((2,))
 
 
 @pytest.fixture
@@ -87,9 +81,7 @@ class TestProduct:
     @pytest.mark.parametrize("times", [(1, 1, 1), (3, 1, 2), (2, 4, 1)])
     def test_integrated_diffusion(self, ops, members, times):
         word = [v for v in (2, 1, 0) for _ in range(times[v])]
-        expected = np.linalg.multi_dot(
-            [np.linalg.matrix_power(P, t) for P, t in zip(members[:3], times, strict=True)]
-        )
+        expected = np.linalg.multi_dot([np.linalg.matrix_power(P, t) for P, t in zip(members[:3], times, strict=True)])
         np.testing.assert_allclose(ops.trajectory(word).toarray(), expected, rtol=0, atol=1e-13)
 
     @pytest.mark.parametrize("t", [1, 2, 7, 64])
@@ -247,9 +239,7 @@ class TestLinearOperator:
         assert isinstance(W.T, LinearOperator)
         assert aslinearoperator(W) is W
         combined = 2 * W + W @ W.T
-        np.testing.assert_allclose(
-            combined @ np.eye(N_SAMPLES), 2 * dense + dense @ dense.T, rtol=0, atol=1e-12
-        )
+        np.testing.assert_allclose(combined @ np.eye(N_SAMPLES), 2 * dense + dense @ dense.T, rtol=0, atol=1e-12)
 
     @pytest.mark.parametrize("solver", ["arpack", "propack"])
     def test_svds(self, rng, pair, solver):
@@ -303,9 +293,7 @@ class TestPruning:
         P = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.5, 0.5, 0.0]])
         W = mdt.OperatorSet.from_transitions([P]).trajectory([0])
         np.testing.assert_array_equal(W.tosparse(prune_below=0.25).toarray(), P)
-        np.testing.assert_array_equal(
-            W.tosparse(prune_below=0.26).toarray(), [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]]
-        )
+        np.testing.assert_array_equal(W.tosparse(prune_below=0.26).toarray(), [[1, 0, 0], [0, 1, 0], [0.5, 0.5, 0]])
 
     def test_pruning_each_step_bounds_rows_and_keeps_them_stochastic(self, W):
         pruned = W.tosparse(prune_below=1e-3, top=6, prune_each_step=True)

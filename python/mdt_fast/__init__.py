@@ -5,7 +5,7 @@
 >>> W = ops.trajectory([0, 1, 1])  # doctest: +SKIP
 >>> W @ B  # doctest: +SKIP
 
-Start with :func:`build_operators`; a :class:`Trajectory` of the resulting :class:`OperatorSet` is a SciPy linear operator.
+Start with :func:`build_operators`; a :class:`Trajectory` of the resulting :class:`OperatorSet` is a linear operator.
 """
 
 import warnings

@@ -46,8 +46,8 @@ def build_operators(
         Number of other points joined to each point; "log" is ``ceil(ln N)``, clamped to ``[1, N - 1]``.
     kernel : {"gaussian", "laplacian", "correlation", "adaptive", "binary"} or callable
         Affinity of two points at distance ``d``: ``exp(-d^2 / (2 sigma^2))``, ``exp(-d / sigma)``,
-        ``exp(-d / (2 sigma))`` on the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i`` the distance to the last
-        neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of distances.
+        ``exp(-d / (2 sigma))`` on the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i`` the distance to the
+        last neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of distances.
     bandwidth : "max-min", float, array of one per sample, or callable
         ``sigma``; "max-min" is the largest of all distances to a nearest distinct point. A callable gets the
         directed graph of distances as a CSR matrix and returns a number or one for each sample.
@@ -63,8 +63,8 @@ def build_operators(
         density, 0 changes nothing.
     preset : {None, "published"}
         "published" follows the code behind the published figures instead of the paper's text: the kernel is
-        ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` counting the point itself, and the correlation
-        kernel divides by ``2 sigma^2``.
+        ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` counting the point itself, and the
+        correlation kernel divides by ``2 sigma^2``.
     dtype : {None, "float32", "float64"}
         Element type of the operators; None is float32 when every view is, else float64.
     random_state : int, RandomState, Generator or None

@@ -3,6 +3,8 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["DEBUG_BUILD", "OperatorSet", "Transition", "__version__", "available_threads", "knn", "knn_sparse"]
+
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
 
@@ -20,6 +22,7 @@ def knn_sparse(
     metric: str,
     n_threads: int,
 ) -> _Table: ...
+
 @final
 class Transition:
     @staticmethod
@@ -75,9 +78,7 @@ class Transition:
 @final
 class OperatorSet:
     def __new__(cls, transitions: list[Transition], members: list[tuple[Any, ...]]) -> OperatorSet: ...
-    def apply(
-        self, weights: NDArray[np.float64], block: _Floats, transposed: bool, n_threads: int
-    ) -> NDArray[Any]: ...
+    def apply(self, weights: NDArray[np.float64], block: _Floats, transposed: bool, n_threads: int) -> NDArray[Any]: ...
     def to_sparse(
         self,
         weights: NDArray[np.float64],

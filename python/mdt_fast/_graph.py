@@ -40,7 +40,7 @@ class NeighborGraph:
         """Distances in the units of the data."""
         return np.ldexp(self.distances, self.exponent) if self.exponent else self.distances
 
-    def to_csr(self) -> sparse.csr_array[Any]:
+    def to_csr(self) -> sparse.csr_array:
         """Return the graph as a SciPy matrix; coinciding points are explicit zeros."""
         n = self.n_samples
         return sparse.csr_array((self.true_distances(), self.indices, self.indptr), shape=(n, n), copy=True)
@@ -59,7 +59,7 @@ class NeighborGraph:
         return self._reduce_rows(np.maximum)
 
     def n_duplicates(self) -> int:
-        """Number of points that coincide with one of their neighbours."""
+        """Count the points that coincide with one of their neighbours."""
         has_neighbors = np.diff(self.indptr) > 0
         return int(np.count_nonzero((self._reduce_rows(np.minimum) == 0) & has_neighbors))
 
@@ -75,7 +75,7 @@ def search(view: View, n_neighbors: int, metric: str, n_threads: int) -> Neighbo
 def search_table(
     view: View, n_neighbors: int, metric: str, n_threads: int, method: str = "auto"
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]:
-    """Indices and distances of the neighbours in order, nearest positive distances, exponent."""
+    """Return indices and distances of the neighbours in order, nearest positive distances, exponent."""
     X: Any = view.data
     if sparse.issparse(X) and metric == "correlation":
         # Removing the mean of a row leaves nothing sparse.
@@ -124,7 +124,7 @@ def _from_pair(indices: Any, distances: Any, n_samples: int, name: str) -> Neigh
     indices, distances = np.asarray(indices), np.asarray(distances)
     if indices.ndim != 2 or indices.shape != distances.shape or len(indices) != n_samples:
         raise ValueError(
-            f"{name}: expected indices and distances of shape ({n_samples}, K), got {indices.shape} and {distances.shape}"
+            f"{name}: expected two arrays of shape ({n_samples}, K), got {indices.shape} and {distances.shape}"
         )
     if indices.dtype.kind not in "iu":
         raise TypeError(f"{name}: expected integer indices, got dtype {indices.dtype}")
@@ -147,9 +147,7 @@ def _from_triplets(
     bad = ~(np.isfinite(distances) & (distances >= 0))
     if bad.any():
         where = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            f"{name}: expected finite non-negative distances, got {distances[where]} in row {row[where]}"
-        )
+        raise ValueError(f"{name}: expected finite non-negative distances, got {distances[where]} in row {row[where]}")
     order = np.lexsort((column, row))
     row, column, distances = row[order], column[order], distances[order]
     repeated = (row[1:] == row[:-1]) & (column[1:] == column[:-1])

@@ -1,7 +1,7 @@
 """Kernels and bandwidths: what turns a graph of distances into affinities.
 
-The core knows two shapes, `exp(-(d / h_i)(d / h_j))` and `exp(-d / sqrt(h_i h_j))`; this module says which one a kernel has
-and how wide `h` is for a bandwidth.
+The core knows two shapes, `exp(-(d / h_i)(d / h_j))` and `exp(-d / sqrt(h_i h_j))`; this module says which one a kernel
+has and how wide `h` is for a bandwidth.
 """
 
 import math
@@ -69,7 +69,7 @@ def _call_kernel(kernel: Callable[..., Any], graph: NeighborGraph, name: str) ->
     diagonal = np.asarray(kernel(np.zeros(1)), dtype=np.float64)
     if values.shape != distances.shape or diagonal.shape != (1,):
         raise ValueError(
-            f"kernel ({name}): expected affinities of shape {distances.shape}, one for each distance, got {values.shape}"
+            f"kernel ({name}): expected affinities of the shape {distances.shape} of the distances, got {values.shape}"
         )
     for found in (values, diagonal):
         bad = ~(np.isfinite(found) & (found >= 0))
@@ -80,9 +80,7 @@ def _call_kernel(kernel: Callable[..., Any], graph: NeighborGraph, name: str) ->
     return KernelShape("given", 1.0, values, diagonal=float(diagonal[0]))
 
 
-def _resolve_bandwidth(
-    bandwidth: Any, graph: NeighborGraph, max_min: float, name: str
-) -> tuple[Bandwidth, Bandwidth]:
+def _resolve_bandwidth(bandwidth: Any, graph: NeighborGraph, max_min: float, name: str) -> tuple[Bandwidth, Bandwidth]:
     """Return the bandwidth in the units of the data and in the graph's units."""
     if isinstance(bandwidth, str):
         if bandwidth != "max-min":

@@ -30,8 +30,9 @@ _SYMMETRY_TOLERANCE = 1e-10
 class OperatorSet:
     """Random-walk operators on the same samples, and further steps made from them.
 
-    Made by :func:`build_operators`, :meth:`from_affinities` or :meth:`from_transitions`; `with_...` methods return a larger
-    set that shares the same matrices. The first members are the base views. Sets are immutable, and pickle and copy.
+    Made by :func:`build_operators`, :meth:`from_affinities` or :meth:`from_transitions`; `with_...` methods return a
+    larger set that shares the same matrices. The first members are the base views. Sets are immutable; they pickle and
+    copy.
 
     Attributes
     ----------
@@ -154,7 +155,7 @@ class OperatorSet:
         """Return the number of members."""
         return len(self._members)
 
-    def __getitem__(self, member: int) -> sparse.csr_array[Any] | LinearOperator[Any]:
+    def __getitem__(self, member: int) -> sparse.csr_array | LinearOperator:
         """Return a member: a read-only CSR matrix if it is stored, else a linear operator."""
         index = check_integer("member", member, minimum=-sys.maxsize)
         if not -len(self) <= index < len(self):
@@ -182,16 +183,17 @@ class OperatorSet:
         self._core = _core.OperatorSet(self._transitions, self._members)
 
     @property
-    def views(self) -> tuple[sparse.csr_array[Any], ...]:
+    def views(self) -> tuple[sparse.csr_array, ...]:
         """The base views, read-only CSR matrices that share memory with the set."""
         return tuple(self._matrix(v) for v in range(self.n_views))
 
-    def _matrix(self, base: int) -> sparse.csr_array[Any]:
+    def _matrix(self, base: int) -> sparse.csr_array:
         transition = self._transitions[base]
-        values, indices, indptr = transition.values, transition.indices, transition.indptr
+        values, indices = transition.values, transition.indices
+        indptr: NDArray[Any] = transition.indptr
         # SciPy wants both index arrays of one type and would copy the long one.
         if len(indices) <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)  # type: ignore[assignment]
+            indptr = indptr.astype(np.int32)
         shape = (self.n_samples, self.n_samples)
         matrix = sparse.csr_array((values, indices, indptr), shape=shape, copy=False)
         matrix.has_canonical_format = True
@@ -312,9 +314,7 @@ def is_single(dtype: DTypeLike | None, given: Sequence[Any]) -> bool:
     return bool(wanted == np.float32)
 
 
-def _check_square(
-    given: Any, argument: str, names: Sequence[str] | None
-) -> tuple[list[sparse.csr_array[Any]], list[str]]:
+def _check_square(given: Any, argument: str, names: Sequence[str] | None) -> tuple[list[sparse.csr_array], list[str]]:
     """Return square finite CSR matrices of one size and their names."""
     if isinstance(given, dict):
         names = list(map(str, given)) if names is None else names
@@ -355,7 +355,7 @@ def _check_names(names: Sequence[str]) -> list[str]:
     return [str(name) for name in names]
 
 
-def _refuse_negative(matrix: sparse.csr_array[Any], name: str) -> None:
+def _refuse_negative(matrix: sparse.csr_array, name: str) -> None:
     if len(matrix.data) and matrix.data.min() < 0:
         where = int(matrix.data.argmin())
         row = int(np.searchsorted(matrix.indptr, where, side="right")) - 1
@@ -363,20 +363,22 @@ def _refuse_negative(matrix: sparse.csr_array[Any], name: str) -> None:
         raise ValueError(f"{name}: expected non-negative entries, got {got} at ({row}, {matrix.indices[where]})")
 
 
-def _symmetric(K: sparse.csr_array[Any], name: str) -> sparse.csr_array[Any]:
+def _symmetric(K: sparse.csr_array, name: str) -> sparse.csr_array:
     """Return K made exactly symmetric; refuse it if it is not nearly so."""
     difference = abs(K - K.T).tocoo()
     if difference.nnz:
         worst = int(difference.data.argmax())
         if difference.data[worst] > _SYMMETRY_TOLERANCE * abs(K.data).max():
             i, j = int(difference.row[worst]), int(difference.col[worst])
-            raise ValueError(f"{name}: expected a symmetric matrix, got {K[i, j]} at ({i}, {j}) and {K[j, i]} at ({j}, {i})")
+            raise ValueError(
+                f"{name}: expected a symmetric matrix, got {K[i, j]} at ({i}, {j}) and {K[j, i]} at ({j}, {i})"
+            )
     symmetric = sparse.csr_array((K + K.T) / 2)
     symmetric.sum_duplicates()
     return symmetric
 
 
-def _stochastic(matrices: Sequence[sparse.csr_array[Any]], single: bool, n_jobs: int | None) -> list[_core.Transition]:
+def _stochastic(matrices: Sequence[sparse.csr_array], single: bool, n_jobs: int | None) -> list[_core.Transition]:
     transitions = []
     for v, P in enumerate(matrices):
         _refuse_negative(P, f"Ps[{v}]")
@@ -388,7 +390,7 @@ def _stochastic(matrices: Sequence[sparse.csr_array[Any]], single: bool, n_jobs:
     return transitions
 
 
-def _named(name: str, make: Any, matrix: sparse.csr_array[Any], **settings: Any) -> _core.Transition:
+def _named(name: str, make: Any, matrix: sparse.csr_array, **settings: Any) -> _core.Transition:
     """Call a constructor of the core on a matrix; errors name the argument."""
     parts: tuple[NDArray[Any], ...] = (
         matrix.indptr.astype(np.int64),

@@ -24,8 +24,8 @@ class MemberReport:
     """What was found about one member.
 
     `max_row_error` is the largest distance of a row sum from 1; `mean_self_probability` the mean of the diagonal;
-    `n_components` counts strongly connected parts; `n_isolated` points that no step leaves; `n_duplicates` points with another at
-    distance 0 (None where distances are unknown).
+    `n_components` counts strongly connected parts; `n_isolated` points that no step leaves; `n_duplicates` points with
+    another at distance 0 (None where distances are unknown).
     """
 
     name: str
@@ -66,7 +66,9 @@ class CheckReport:
         widths = [max(len(row[c]) for row in rows) for c in range(len(header))]
         lines = [f"{len(self.members)} operators on {self.n_samples} samples"]
         for row in rows:
-            cells = [cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))]
+            cells = [
+                cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+            ]
             lines.append("  ".join(cells).rstrip())
         lines.insert(2, "  ".join("-" * w for w in widths))
         lines += [f"! {warning}" for warning in self.warnings] or ["nothing to worry about"]

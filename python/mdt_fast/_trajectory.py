@@ -26,7 +26,7 @@ _SIMPLEX_TOLERANCE = 1e-8
 _PANEL = 256
 
 
-class _MatrixFree(LinearOperator):  # type: ignore[type-arg]
+class _MatrixFree(LinearOperator):  # type: ignore[misc]
     """A linear operator of the core: checks vectors, keeps the element type, and takes blocks of any kind."""
 
     dtype: np.dtype[Any]
@@ -76,8 +76,8 @@ class _MatrixFree(LinearOperator):  # type: ignore[type-arg]
 class Trajectory(_MatrixFree):
     """The operator ``W = W_t ... W_1`` of a trajectory, a SciPy linear operator that is never formed.
 
-    Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over where walks end; ``W.T @ B`` moves mass. Both go
-    through the factors one by one, in parallel over the rows.
+    Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over where walks end; ``W.T @ B`` moves mass.
+    Both go through the factors one by one, in parallel over the rows.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Trajectory(_MatrixFree):
     def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
         return self.operators._core.apply(self.weights, block, transposed, self._threads)
 
-    def _transpose(self) -> LinearOperator[Any]:
+    def _transpose(self) -> LinearOperator:
         return TransposedTrajectory(self)
 
     # Real, so the adjoint is the transpose.
@@ -153,7 +153,7 @@ class Trajectory(_MatrixFree):
 
     def tosparse(
         self, prune_below: float = 0.0, top: int | None = None, *, prune_each_step: bool = False
-    ) -> sparse.csr_array[Any]:
+    ) -> sparse.csr_array:
         """Return the product as a sparse matrix, exact by default.
 
         Parameters
@@ -163,8 +163,8 @@ class Trajectory(_MatrixFree):
         top : int, optional
             Keep at most this many of the largest entries of each row, of equal ones the first.
         prune_each_step : bool
-            Prune after every step instead of once at the end. Long trajectories of many samples become affordable, at the
-            price of an error that grows with each step.
+            Prune after every step instead of once at the end. Long trajectories of many samples become affordable, at
+            the price of an error that grows with each step.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class Trajectory(_MatrixFree):
         Parameters
         ----------
         tol : float
-            Largest change ``sum_k |(W^T pi - pi)_k|`` that counts as converged. In float32 no less than 1e-6 is asked for.
+            Largest change ``sum_k |(W^T pi - pi)_k|`` that counts as converged; at least 1e-6 in float32.
         max_iter : int
             Most passes of the whole trajectory.
         """
@@ -213,8 +213,8 @@ class Trajectory(_MatrixFree):
         parts = self._n_parts()
         if parts > 1:
             warnings.warn(
-                f"the steps of this trajectory leave {parts} parts of the samples unconnected: its stationary distribution "
-                "is not unique, the one reached from the uniform distribution is returned",
+                f"the steps of this trajectory leave {parts} parts of the samples unconnected: its stationary "
+                "distribution is not unique, the one reached from the uniform distribution is returned",
                 OperatorWarning,
                 stacklevel=2,
             )
@@ -289,7 +289,7 @@ class TransposedTrajectory(_MatrixFree):
     def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
         return self._trajectory._multiply(block, transposed=not transposed)
 
-    def _transpose(self) -> LinearOperator[Any]:
+    def _transpose(self) -> LinearOperator:
         return self._trajectory
 
     _adjoint = _transpose
@@ -344,9 +344,9 @@ def _member_index(step: Any, operators: OperatorSet) -> int:
 
 
 def _check_length(x: Any, length: int, ndim: int) -> NDArray[Any]:
-    x = np.asarray(x)
-    if x.dtype.kind not in "biufc":
-        raise TypeError(f"vectors: expected numbers, got dtype {x.dtype}")
-    if x.ndim not in (ndim, 2) or x.shape[0] != length:
-        raise ValueError(f"vectors: expected length {length}, got shape {x.shape}")
-    return x
+    array: NDArray[Any] = np.asarray(x)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"vectors: expected numbers, got dtype {array.dtype}")
+    if array.ndim not in (ndim, 2) or array.shape[0] != length:
+        raise ValueError(f"vectors: expected length {length}, got shape {array.shape}")
+    return array

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Matrix = NDArray[Any] | sparse.csr_array[Any]
+# A dense array or a SciPy csr_array; SciPy has no types of its own.
+Matrix: TypeAlias = Any
 
 
 @dataclass(frozen=True)

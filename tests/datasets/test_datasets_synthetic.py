@@ -31,9 +31,7 @@ def quarter_turn_on(x):
     return x + pi / 2 if x + pi / 2 < 2 * pi else x - 3 * pi / 2
 
 
-@pytest.mark.parametrize(
-    ("make", "curve"), [(datasets.make_helix_a, looped), (datasets.make_helix_b, turned)]
-)
+@pytest.mark.parametrize(("make", "curve"), [(datasets.make_helix_a, looped), (datasets.make_helix_b, turned)])
 def test_helices_follow_the_paper(make, curve):
     bunch = make(41)
     angles = [2 * pi * i / 41 for i in range(41)]
@@ -67,10 +65,7 @@ def test_published_helix_b_keeps_the_formula():
 def test_deformed_plane_follows_the_paper():
     bunch = datasets.make_deformed_plane(500, random_state=3)
     first = [(x * cos(0.65 * x), 0.2 * y + 0.3 * sin(x), x * cos(x)) for x, y in bunch.target]
-    second = [
-        (y + sin(2 * x) + 0.4 * cos(y), x + sin(y) + 0.3 * cos(2 * x), sin(x) + cos(y))
-        for x, y in bunch.target
-    ]
+    second = [(y + sin(2 * x) + 0.4 * cos(y), x + sin(y) + 0.3 * cos(2 * x), sin(x) + cos(y)) for x, y in bunch.target]
     assert_allclose(bunch.views[0], first, atol=1e-10)
     assert_allclose(bunch.views[1], second, atol=1e-10)
     # Uniform over the rectangle: near its borders, and nowhere outside.
@@ -131,15 +126,8 @@ def test_merged_views_are_complementary(n_clusters, n_views):
 
 
 def test_views_merge_each_pair_once_in_a_whole_tournament():
-    bunch = datasets.make_multiview_blobs(
-        6, n_views=5, n_clusters=6, n_features=1, n_merged=3, random_state=0
-    )
-    merged = [
-        (i, j)
-        for groups in bunch.cluster_groups
-        for i, j in combinations(range(6), 2)
-        if groups[i] == groups[j]
-    ]
+    bunch = datasets.make_multiview_blobs(6, n_views=5, n_clusters=6, n_features=1, n_merged=3, random_state=0)
+    merged = [(i, j) for groups in bunch.cluster_groups for i, j in combinations(range(6), 2) if groups[i] == groups[j]]
     assert sorted(merged) == list(combinations(range(6), 2))
 
 
@@ -292,12 +280,8 @@ def test_bad_arguments_are_named(call, error, message):
 
 
 def test_importing_leaves_scikit_learn_alone():
-    code = (
-        "import sys, mdt_fast.datasets; sys.exit(bool({'sklearn', 'skimage', 'scipy.io'} & set(sys.modules)))"
-    )
-    already = subprocess.run(
-        [sys.executable, "-c", "import sys, mdt_fast; sys.exit('sklearn' in sys.modules)"]
-    )
+    code = "import sys, mdt_fast.datasets; sys.exit(bool({'sklearn', 'skimage', 'scipy.io'} & set(sys.modules)))"
+    already = subprocess.run([sys.executable, "-c", "import sys, mdt_fast; sys.exit('sklearn' in sys.modules)"])
     if already.returncode:
         pytest.skip("mdt_fast itself imports scikit-learn")
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

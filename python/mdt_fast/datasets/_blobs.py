@@ -77,9 +77,7 @@ def make_multiview_blobs(
     widths = check_per_view("n_features", n_features, v, lambda name, x: check_integer(name, x, minimum=1))
     stds = check_per_view("cluster_std", cluster_std, v, lambda name, x: check_number(name, x))
     misplaced = check_per_view("noise", noise, v, lambda name, x: check_number(name, x, maximum=1.0))
-    merged = check_per_view(
-        "n_merged", n_merged, v, lambda name, x: check_integer(name, x, minimum=0, maximum=k // 2)
-    )
+    merged = check_per_view("n_merged", n_merged, v, lambda name, x: check_integer(name, x, minimum=0, maximum=k // 2))
     low, high = _check_box(center_box)
     if any(merged) and (k < 3 or v < 2):
         raise ValueError(

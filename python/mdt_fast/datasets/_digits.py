@@ -14,9 +14,7 @@ FIXED_STD = 0.3
 DIGITS_MAXIMUM = 16.0
 
 
-def load_multiview_digits(
-    *, kind: str = "gaussian", noise: float = 0.5, random_state: RandomStateLike = 0
-) -> Any:
+def load_multiview_digits(*, kind: str = "gaussian", noise: float = 0.5, random_state: RandomStateLike = 0) -> Any:
     """Load the 1797 handwritten digits of scikit-learn, 8 x 8 pixels, as two noisy views.
 
     Parameters

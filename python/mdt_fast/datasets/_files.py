@@ -51,9 +51,7 @@ REGISTRY: dict[str, DataFiles] = {
         "(CSR counts), protein, genes, proteins, cells, cell_type",
     ),
     "snareseq_cellmix": DataFiles(
-        tuple(
-            f"snareseq_cellmix/SNAREseq_{name}" for name in ("atac_feat.npy", "rna_feat.npy", "rna_types.txt")
-        ),
+        tuple(f"snareseq_cellmix/SNAREseq_{name}" for name in ("atac_feat.npy", "rna_feat.npy", "rna_types.txt")),
         _SNARE,
     ),
 }
@@ -78,9 +76,7 @@ def get_data_home(data_home: DataHome = None) -> Path:
     if data_home is None:
         return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "mdt_fast"
     if not isinstance(data_home, (str, os.PathLike)):
-        raise TypeError(
-            f"data_home: expected a path or None, got {data_home!r} of type {type(data_home).__name__}"
-        )
+        raise TypeError(f"data_home: expected a path or None, got {data_home!r} of type {type(data_home).__name__}")
     return Path(data_home).expanduser()
 
 

@@ -75,9 +75,7 @@ def make_helix_b(n_samples: int = 1500, *, variant: str = "paper") -> Any:
     return make_bunch((_five_turns(a), _five_turns(b)), a, VIEW_NAMES, description)
 
 
-def make_deformed_plane(
-    n_samples: int = 3000, *, variant: str = "paper", random_state: RandomStateLike = 0
-) -> Any:
+def make_deformed_plane(n_samples: int = 3000, *, variant: str = "paper", random_state: RandomStateLike = 0) -> Any:
     """Make Deformed-Plane: a rectangle seen through two foldings that are not one-to-one.
 
     With ``x1 ~ U(0, 3 pi / 2)`` and ``x2 ~ U(0, 21)``, the views are::

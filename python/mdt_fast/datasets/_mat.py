@@ -161,8 +161,7 @@ def _fetch_descriptors(
     names = _names_by_width(views, names_of_widths)
     if prepared:
         views = [
-            scale_rows(principal_components(view, WIDE_VIEW) if view.shape[1] > WIDE_VIEW else view)
-            for view in views
+            scale_rows(principal_components(view, WIDE_VIEW) if view.shape[1] > WIDE_VIEW else view) for view in views
         ]
     state = f"views wider than {WIDE_VIEW} reduced by PCA, unit rows" if prepared else "raw"
     return make_bunch(views, encode_labels(labels)[0], names, _describe(title, views, state))

@@ -126,16 +126,12 @@ def read_idx(path: Path, n_items: int) -> npt.NDArray[np.uint8]:
     with gzip.open(path, "rb") as stream:
         magic = stream.read(4)
         if len(magic) != 4 or magic[:2] != b"\0\0" or magic[2] != _IDX_UNSIGNED_BYTE or magic[3] == 0:
-            raise ValueError(
-                f"{path.name}: expected an idx file of unsigned bytes, got the magic number {magic.hex()}"
-            )
+            raise ValueError(f"{path.name}: expected an idx file of unsigned bytes, got the magic number {magic.hex()}")
         shape = [int(size) for size in np.frombuffer(stream.read(4 * magic[3]), dtype=">u4")]
         if len(shape) != magic[3]:
             raise ValueError(f"{path.name}: expected {magic[3]} dimensions in the header, got {len(shape)}")
         if n_items > shape[0]:
-            raise ValueError(
-                f"n_samples: expected at most {shape[0]}, the items in {path.name}, got {n_items}"
-            )
+            raise ValueError(f"n_samples: expected at most {shape[0]}, the items in {path.name}, got {n_items}")
         wanted = [n_items, *shape[1:]]
         content = stream.read(math.prod(wanted))
     if len(content) != math.prod(wanted):
@@ -160,9 +156,7 @@ def _fetch_noisy(
     image_path, label_path = locate("mnist", data_home)
     images = scale_columns(read_idx(image_path, n).reshape(n, -1))
     target = read_idx(label_path, n).astype(np.intp)
-    views = [
-        spoil(images, np.random.RandomState(seed)) for spoil, seed in zip(spoilers, checked, strict=True)
-    ]
+    views = [spoil(images, np.random.RandomState(seed)) for spoil, seed in zip(spoilers, checked, strict=True)]
     if prepared:
         views = [scale_rows(principal_components(view, N_COMPONENTS)) for view in views]
     state = f"PCA {N_COMPONENTS}, unit rows" if prepared else "noisy pixels"

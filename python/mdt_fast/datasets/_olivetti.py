@@ -68,7 +68,5 @@ def oriented_gradients(images: FloatArray) -> FloatArray:
     except ImportError as error:
         raise ImportError("HOG features need scikit-image: pip install mdt_fast[datasets]") from error
 
-    features: FloatArray = np.array(
-        [feature.hog(transform.resize(image, (HOG_SIDE, HOG_SIDE))) for image in images]
-    )
+    features: FloatArray = np.array([feature.hog(transform.resize(image, (HOG_SIDE, HOG_SIDE))) for image in images])
     return features

@@ -26,9 +26,7 @@ N_COMPONENTS = 50
 UNKNOWN = "unknown"
 
 
-def fetch_citeseq_pbmc(
-    *, data_home: DataHome = None, prepared: bool = True, drop_unknown: bool = False
-) -> Any:
+def fetch_citeseq_pbmc(*, data_home: DataHome = None, prepared: bool = True, drop_unknown: bool = False) -> Any:
     """Read CITE-seq blood cells: 1372 cells in 2 views (counts of 16793 genes, of 10 surface proteins).
 
     Six cell types are annotated. The 190 cells that their annotators left open form a seventh class
@@ -78,9 +76,8 @@ def fetch_citeseq_pbmc(
     state = "counts"
     if prepared:
         state = f"RNA: log of 10000 counts, {N_GENES} most variable genes, PCA {N_COMPONENTS}; proteins: CLR"
-    description = (
-        f"CITE-seq blood cells: {target.size} cells, views rna and protein ({state}). Target: cell type"
-        + ("." if drop_unknown else f"; {UNKNOWN!r} marks cells that were not annotated.")
+    description = f"CITE-seq blood cells: {target.size} cells, views rna and protein ({state}). Target: cell type" + (
+        "." if drop_unknown else f"; {UNKNOWN!r} marks cells that were not annotated."
     )
     return make_bunch(
         (rna, protein),
@@ -118,16 +115,12 @@ def fetch_snareseq_cellmix(*, data_home: DataHome = None, prepared: bool = True)
     """
     check_flag("prepared", prepared)
     atac_path, rna_path, type_path = locate("snareseq_cellmix", data_home)
-    views = [
-        np.asarray(np.load(path, allow_pickle=False), dtype=np.float64) for path in (atac_path, rna_path)
-    ]
+    views = [np.asarray(np.load(path, allow_pickle=False), dtype=np.float64) for path in (atac_path, rna_path)]
     if prepared:
         views = [scale_rows(view) for view in views]
     target, _ = encode_labels(np.loadtxt(type_path, dtype=np.int64))
     state = "unit rows" if prepared else "raw"
-    description = (
-        f"SNARE-seq cell mixture: {target.size} cells of 4 cell lines, views atac and rna ({state})."
-    )
+    description = f"SNARE-seq cell mixture: {target.size} cells of 4 cell lines, views atac and rna ({state})."
     return make_bunch(views, target, ("atac", "rna"), description)
 
 
@@ -136,10 +129,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         """Return the few globals that an array needs."""
-        if (
-            module_name in ("numpy.core.multiarray", "numpy._core.multiarray")
-            and global_name == "_reconstruct"
-        ):
+        if module_name in ("numpy.core.multiarray", "numpy._core.multiarray") and global_name == "_reconstruct":
             # Asking an array avoids NumPy's private module, which was renamed in version 2.
             return np.empty(0).__reduce__()[0]
         if module_name == "numpy" and global_name in ("ndarray", "dtype"):
@@ -156,9 +146,7 @@ def read_strings(path: Path, name: str) -> Any:
 
 def _read_array(stream: IO[bytes]) -> Any:
     version = np.lib.format.read_magic(stream)
-    read_header = (
-        np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    )
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(stream)
     if dtype.hasobject:
         return _ArrayUnpickler(stream).load()

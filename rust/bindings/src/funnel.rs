@@ -39,7 +39,12 @@ pub fn run<R: Send>(
             loop {
                 match receiver.recv_timeout(POLL) {
                     Ok(result) => return (result, signal),
-                    Err(RecvTimeoutError::Timeout) => {
+                    Err(RecvTimeoutError::Timeout) =>
+                    {
+                        #[expect(
+                            clippy::redundant_closure_for_method_calls,
+                            reason = "the method has one lifetime only"
+                        )]
                         if let Err(exception) = Python::attach(|py| py.check_signals()) {
                             signal = Some(exception);
                             stop.store(true, Ordering::Relaxed);
@@ -60,6 +65,7 @@ pub fn run<R: Send>(
 }
 
 /// The exception for each error of the core.
+#[expect(clippy::needless_pass_by_value, reason = "what map_err hands over")]
 pub fn to_exception(error: Error) -> PyErr {
     let message = error.to_string();
     match error {

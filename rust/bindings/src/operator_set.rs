@@ -1,8 +1,11 @@
 //! `_core.OperatorSet`: members over stored transitions, and what their trajectories can do.
 
-use mdt_core::exec::Exec;
-use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory};
-use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use std::sync::Arc;
+
+use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -83,12 +86,12 @@ fn apply<'py, T: Real + Element>(
     let direction = if transposed { Direction::Transposed } else { Direction::Forward };
     let (cols, x) = (block.shape()[1], elements(block)?);
     let cost = cost_per_column(&trajectory).saturating_mul(cols);
-    let out = run(py, n_threads, cost, |exec: &Exec| {
-        let mut out = vec![T::ZERO; x.len()];
-        trajectory.apply(x, cols, direction, &mut out, exec)?;
-        Ok(out)
-    })?;
-    Ok(matrix(py, out, cols)?.into_any())
+    // NumPy asks for huge pages, which saves a large result thousands of page faults.
+    let out = PyArray2::zeros(py, [set.n(), cols], false);
+    let mut writable = out.readwrite();
+    let target = writable.as_slice_mut()?;
+    run(py, n_threads, cost, |exec| trajectory.apply(x, cols, direction, target, exec))?;
+    Ok(out.into_any())
 }
 
 fn to_sparse<'py, T: Real + Element>(
@@ -107,6 +110,17 @@ fn to_sparse<'py, T: Real + Element>(
     Ok((indptr_array(py, &indptr), indices.into_pyarray(py), values.into_pyarray(py).into_any()))
 }
 
+/// A set of the transitions that `pick` takes, which must be all of them.
+fn collect<T: Real>(
+    transitions: &[PyRef<'_, PyTransition>],
+    pick: impl Fn(&AnyTransition) -> Option<Arc<Transition<T>>>,
+    members: Vec<Member>,
+) -> PyResult<OperatorSet<T>> {
+    let walks: Option<Vec<_>> = transitions.iter().map(|t| pick(&t.0)).collect();
+    let walks = walks.ok_or_else(|| PyTypeError::new_err("transitions: expected one element type"))?;
+    OperatorSet::new(walks, members).map_err(to_exception)
+}
+
 #[pymethods]
 #[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
 impl PyOperatorSet {
@@ -114,22 +128,13 @@ impl PyOperatorSet {
     #[new]
     fn new(transitions: Vec<PyRef<'_, PyTransition>>, members: Vec<MemberArgument>) -> PyResult<Self> {
         let members = members.iter().map(MemberArgument::to_member).collect::<PyResult<Vec<_>>>()?;
-        let mixed = || PyTypeError::new_err("transitions: expected one element type");
-        let set = match transitions.first().map(|t| &t.0) {
-            Some(AnyTransition::F32(_)) => {
-                let walks = transitions.iter().map(|t| match &t.0 {
-                    AnyTransition::F32(t) => Ok(t.clone()),
-                    AnyTransition::F64(_) => Err(mixed()),
-                });
-                AnySet::F32(OperatorSet::new(walks.collect::<PyResult<_>>()?, members).map_err(to_exception)?)
-            }
-            _ => {
-                let walks = transitions.iter().map(|t| match &t.0 {
-                    AnyTransition::F64(t) => Ok(t.clone()),
-                    AnyTransition::F32(_) => Err(mixed()),
-                });
-                AnySet::F64(OperatorSet::new(walks.collect::<PyResult<_>>()?, members).map_err(to_exception)?)
-            }
+        let single = transitions.iter().all(|t| matches!(t.0, AnyTransition::F32(_)));
+        let set = if single {
+            let pick = |t: &AnyTransition| if let AnyTransition::F32(t) = t { Some(t.clone()) } else { None };
+            AnySet::F32(collect(&transitions, pick, members)?)
+        } else {
+            let pick = |t: &AnyTransition| if let AnyTransition::F64(t) = t { Some(t.clone()) } else { None };
+            AnySet::F64(collect(&transitions, pick, members)?)
         };
         Ok(Self(set))
     }

@@ -40,11 +40,9 @@ impl<T: Real> Csr<T> {
             if let Some(&c) = columns.last().filter(|&&c| c as usize >= n_cols) {
                 return invalid(format!("row {row}: expected columns below {n_cols}, got {c}"));
             }
-            if let Some(pair) = columns.windows(2).find(|pair| pair[0] >= pair[1]) {
-                return invalid(format!(
-                    "row {row}: expected ascending distinct columns, got {} before {}",
-                    pair[0], pair[1]
-                ));
+            if let Some((left, right)) = columns.iter().zip(columns.iter().skip(1)).find(|(left, right)| left >= right)
+            {
+                return invalid(format!("row {row}: expected ascending distinct columns, got {left} before {right}"));
             }
         }
         Ok(Self { n_cols, indptr, indices, values })

@@ -1,5 +1,6 @@
 //! What a trajectory says of its points: where its mass comes to rest, and how far apart two points are.
 
+use crate::block::Block;
 use crate::exec::Exec;
 use crate::trajectory::Trajectory;
 use crate::transition::Direction;
@@ -54,9 +55,9 @@ impl<T: Real> Trajectory<'_, T> {
         if let Some(row) = rows.iter().find(|&&r| r >= n) {
             return Err(Error::Invalid(format!("expected rows below {n}, got {row}")));
         }
-        let mut units = vec![T::ZERO; n * m];
+        let mut units = Block::zeros(n * m);
         rows.iter().enumerate().for_each(|(c, &r)| units[r * m + c] = T::ONE);
-        let mut w = vec![T::ZERO; n * m];
+        let mut w = Block::zeros(n * m);
         self.apply(&units, m, Direction::Transposed, &mut w, exec)?;
         drop(units);
         let mut distances = vec![0.0; m * m];

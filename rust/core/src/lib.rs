@@ -15,6 +15,7 @@
 //! Nothing here depends on the number of threads: same input, same bits.
 
 pub mod affinity;
+mod block;
 pub mod csr;
 mod error;
 pub mod exec;

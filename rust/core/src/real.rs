@@ -19,6 +19,7 @@ pub trait Real:
     + AddAssign
     + MulAssign
     + Sum
+    + bytemuck::Pod
     + faer::traits::ComplexField
     + 'static
 {

@@ -4,6 +4,7 @@
 //! of `N * cols` elements (one more for each extra power in a step); wide inputs are cut into panels, so memory does not grow
 //! with the number of columns.
 
+use crate::block::Block;
 use crate::exec::Exec;
 use crate::operator_set::{OperatorSet, Step};
 use crate::sparse_step::{Remainder, column_means, sparse_step};
@@ -56,20 +57,28 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Error::check_size("elements of the block", self.n() * cols, x.len())?;
         Error::check_size("elements of the output", x.len(), out.len())?;
         if cols <= WHOLE_COLUMNS {
-            return self.apply_panel(x, cols, direction, out, &mut Vec::new(), exec);
+            return self.apply_panel(x, cols, direction, out, &mut self.spare(cols), exec);
         }
-        let (mut input, mut output, mut spare) = (Vec::new(), Vec::new(), Vec::new());
+        let mut input = Block::zeros(self.n() * PANEL_COLUMNS);
+        let mut output = Block::zeros(input.len());
+        let mut spare = self.spare(PANEL_COLUMNS);
         for from in (0..cols).step_by(PANEL_COLUMNS) {
             let width = PANEL_COLUMNS.min(cols - from);
-            input.clear();
-            x.chunks_exact(cols).for_each(|row| input.extend_from_slice(&row[from..from + width]));
-            output.resize(input.len(), T::ZERO);
-            self.apply_panel(&input, width, direction, &mut output, &mut spare, exec)?;
+            let (input, output) = (&mut input[..self.n() * width], &mut output[..self.n() * width]);
+            for (panel_row, row) in input.chunks_exact_mut(width).zip(x.chunks_exact(cols)) {
+                panel_row.copy_from_slice(&row[from..from + width]);
+            }
+            self.apply_panel(input, width, direction, output, &mut spare, exec)?;
             for (row, panel_row) in out.chunks_exact_mut(cols).zip(output.chunks_exact(width)) {
                 row[from..from + width].copy_from_slice(panel_row);
             }
         }
         Ok(())
+    }
+
+    /// The second block that a chain of several steps needs.
+    fn spare(&self, cols: usize) -> Block<T> {
+        Block::zeros(if self.steps.len() > 1 { self.n() * cols } else { 0 })
     }
 
     /// The chain on one panel, alternating between `out` and `spare` so that the last step writes `out`.
@@ -79,16 +88,13 @@ impl<'a, T: Real> Trajectory<'a, T> {
         cols: usize,
         direction: Direction,
         out: &mut [T],
-        spare: &mut Vec<T>,
+        spare: &mut [T],
         exec: &Exec,
     ) -> Result<()> {
-        if self.steps.len() > 1 {
-            spare.resize(x.len(), T::ZERO);
-        }
+        let spare = if self.steps.len() > 1 { &mut spare[..x.len()] } else { spare };
         let forward = direction == Direction::Forward;
         let order = |s: usize| if forward { s } else { self.steps.len() - 1 - s };
-        let (mut target, mut source) =
-            if self.steps.len() % 2 == 1 { (out, &mut spare[..]) } else { (&mut spare[..], out) };
+        let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
         self.apply_step(&self.steps[order(0)], x, cols, direction, target, exec)?;
         for s in 1..self.steps.len() {
             std::mem::swap(&mut target, &mut source);
@@ -108,7 +114,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         exec: &Exec,
     ) -> Result<()> {
         exec.check()?;
-        let mut lower: Vec<Vec<T>> = Vec::new();
+        let mut lower: Vec<Block<T>> = Vec::new();
         // For each part, which block its last factor is applied to: None is x itself.
         let mut inputs = Vec::with_capacity(step.powers.len());
         let mut reached: Option<(usize, u32)> = None;
@@ -118,8 +124,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
                 _ => 0,
             };
             while done + 1 < power.exponent {
-                let input = if done == 0 { x } else { lower.last().map_or(x, Vec::as_slice) };
-                let mut next = vec![T::ZERO; x.len()];
+                let input = if done == 0 { x } else { lower.last().map_or(x, |block| &block[..]) };
+                let mut next = Block::zeros(x.len());
                 let term = self.set.walks()[power.base].term(T::ONE, direction, input);
                 sparse_step(&[term], Remainder { identity: T::ZERO, input: x, offset: None }, cols, &mut next, exec)?;
                 lower.push(next);
@@ -133,7 +139,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
             .iter()
             .zip(&inputs)
             .map(|(p, input)| {
-                let input = input.map_or(x, |i| lower[i].as_slice());
+                let input = input.map_or(x, |i| &lower[i][..]);
                 self.set.walks()[p.base].term(T::from_f64(p.weight), direction, input)
             })
             .collect();

@@ -25,7 +25,7 @@ use nearest::Nearest;
 use points::{Keys, Points};
 
 /// Up to this many dimensions the tree beats the blocked scan (measured: `benches/RESULTS.md`).
-const TREE_MAX_DIMENSIONS: usize = 8;
+const TREE_MAX_DIMENSIONS: usize = 6;
 /// Below this many points a scan fits the cache and nothing beats it.
 const TREE_MIN_POINTS: usize = 256;
 
@@ -66,7 +66,7 @@ pub(crate) struct Found {
 
 impl From<Nearest> for Found {
     fn from(nearest: Nearest) -> Self {
-        let nearest_positive = nearest.nearest_positive();
+        let nearest_positive = nearest.smallest_positive();
         Self { neighbours: nearest.into_sorted(), nearest_positive }
     }
 }

@@ -29,20 +29,20 @@ impl PartialOrd for Candidate {
 pub(crate) struct Nearest {
     k: usize,
     heap: BinaryHeap<Candidate>,
-    nearest_positive: f64,
+    smallest_positive: f64,
 }
 
 impl Nearest {
     pub fn new(k: usize) -> Self {
-        Self { k, heap: BinaryHeap::with_capacity(k + 1), nearest_positive: f64::INFINITY }
+        Self { k, heap: BinaryHeap::with_capacity(k + 1), smallest_positive: f64::INFINITY }
     }
 
     /// Considers a point. True if [`Self::bound`] may have changed.
     #[inline]
     pub fn offer(&mut self, key: f64, index: u32) -> bool {
-        let nearer = key > 0.0 && key < self.nearest_positive;
+        let nearer = key > 0.0 && key < self.smallest_positive;
         if nearer {
-            self.nearest_positive = key;
+            self.smallest_positive = key;
         }
         if !self.accepts(key, index) {
             return nearer;
@@ -69,15 +69,15 @@ impl Nearest {
                 if worst.key > 0.0 {
                     worst.key
                 } else {
-                    self.nearest_positive
+                    self.smallest_positive
                 }
             }
             _ => f64::INFINITY,
         }
     }
 
-    pub fn nearest_positive(&self) -> f64 {
-        self.nearest_positive
+    pub fn smallest_positive(&self) -> f64 {
+        self.smallest_positive
     }
 
     pub fn into_sorted(self) -> Vec<(f64, u32)> {
@@ -106,6 +106,6 @@ mod tests {
         nearest.offer(0.0, 4);
         assert!(nearest.bound().is_infinite());
         assert!(nearest.offer(3.0, 0));
-        assert_eq!((nearest.bound(), nearest.nearest_positive()), (3.0, 3.0));
+        assert_eq!((nearest.bound(), nearest.smallest_positive()), (3.0, 3.0));
     }
 }

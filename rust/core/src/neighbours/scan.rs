@@ -141,7 +141,7 @@ impl<E: Real> Queries<E> {
                 let passes = row[from..to]
                     .iter()
                     .zip(&self.thresholds[from..to])
-                    .fold(false, |any, (&product, &threshold)| any | (norm - two * product <= threshold));
+                    .fold(false, |any, (&product, &threshold)| any || (norm - two * product <= threshold));
                 if passes {
                     self.compare_group(points, bounds, j, row, from..to);
                 }
