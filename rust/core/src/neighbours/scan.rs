@@ -2,7 +2,7 @@
 //!
 //! A task takes a block of queries and passes over the points block by block: a panel of products (128 queries x 256 points,
 //! 128 kB in single precision) is made and sifted while it is in cache, so memory is O(N k + N d), never O(N^2).
-//! The pass starts at the queries' own block and moves outwards: where the order of the data means something, neighbours
+//! Screened pairs are only noted at first; see [`Lane`]. The pass starts at the queries' own block and moves outwards: where the order of the data means something, neighbours
 //! are found early and the rest fails the screen. The order cannot change the answer.
 
 use std::ops::Range;
@@ -91,8 +91,7 @@ fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec
     exec.for_pieces(&mut found, LANES, scratch, |first, piece, (panel, products)| {
         let lanes = piece.len();
         screen.load(first..first + lanes, panel);
-        let mut queries =
-            Queries { first, nearest: vec![Nearest::new(k); lanes], thresholds: vec![E::INFINITY; lanes] };
+        let mut queries = Queries::new(first, lanes, k);
         for block in blocks_outwards(first / BLOCK, n) {
             exec.check()?;
             let products = &mut products[..block.len() * lanes];
@@ -102,7 +101,11 @@ fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec
                 || queries.sift(points, screen.bounds(), block, products),
             );
         }
-        piece.iter_mut().zip(queries.nearest).for_each(|(row, nearest)| *row = nearest.into());
+        let nearest = pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || queries.finish(points, screen.bounds()),
+        );
+        piece.iter_mut().zip(nearest).for_each(|(row, nearest)| *row = nearest);
         Ok(())
     })?;
     Ok(found)
@@ -124,42 +127,124 @@ fn blocks_outwards(own: usize, n: usize) -> impl Iterator<Item = Range<usize>> {
 /// A block of queries on its way through the points.
 struct Queries<E> {
     first: usize,
-    nearest: Vec<Nearest>,
+    k: usize,
+    lanes: Vec<Lane<E>>,
+    /// Of each query: a point whose screened value is above this is not among the nearest.
     thresholds: Vec<E>,
 }
 
+/// One query: points that may be among the nearest, and those already compared.
+///
+/// Comparing every point that passes would compare some `k ln(n / k)` of them. So they are only noted; when the note is
+/// full, the `k`-th smallest upper bound lowers the threshold and most of them drop out. What is left in the end, little
+/// more than `k`, is compared exactly.
+#[derive(Clone)]
+struct Lane<E> {
+    noted: Vec<(E, u32)>,
+    nearest: Nearest,
+}
+
 impl<E: Real> Queries<E> {
-    /// Compares exactly every pair of this panel that its lowered distance does not rule out.
+    fn new(first: usize, lanes: usize, k: usize) -> Self {
+        let lane = Lane { noted: Vec::new(), nearest: Nearest::new(k) };
+        Self { first, k, thresholds: vec![E::INFINITY; lanes], lanes: vec![lane; lanes] }
+    }
+
+    /// Notes every pair of this panel that its lowered distance does not rule out.
     #[inline(always)]
     fn sift(&mut self, points: &impl Keys, bounds: &Bounds<E>, block: Range<usize>, products: &[E]) {
         let two = E::ONE + E::ONE;
+        let whole = self.thresholds.len() / GROUP * GROUP;
         for (j, row) in block.zip(products.chunks_exact(self.thresholds.len())) {
             let norm = bounds.norms[j];
-            for from in (0..row.len()).step_by(GROUP) {
-                let to = (from + GROUP).min(row.len());
-                // Almost every group fails as a whole; this test compiles to a few vector instructions.
-                let passes = row[from..to]
-                    .iter()
-                    .zip(&self.thresholds[from..to])
-                    .fold(false, |any, (&product, &threshold)| any || (norm - two * product <= threshold));
+            for from in (0..whole).step_by(GROUP) {
+                // Almost every group fails as a whole; over a fixed length this test is a few vector instructions.
+                let (products, thresholds) = (fixed(row, from), fixed(&self.thresholds, from));
+                let mut passes = false;
+                for lane in 0..GROUP {
+                    passes |= norm - two * products[lane] <= thresholds[lane];
+                }
                 if passes {
-                    self.compare_group(points, bounds, j, row, from..to);
+                    self.note_group(points, bounds, j, row, from..from + GROUP);
+                }
+            }
+            self.note_group(points, bounds, j, row, whole..row.len());
+        }
+    }
+
+    #[inline(always)]
+    fn note_group(&mut self, points: &impl Keys, bounds: &Bounds<E>, j: usize, row: &[E], group: Range<usize>) {
+        let two = E::ONE + E::ONE;
+        for lane in group {
+            let value = bounds.norms[j] - two * row[lane];
+            if value <= self.thresholds[lane] && j != self.first + lane {
+                self.lanes[lane].noted.push((value, j as u32));
+                if self.lanes[lane].noted.len() == capacity(self.k) {
+                    self.shorten(points, bounds, lane);
                 }
             }
         }
     }
 
-    #[inline(always)]
-    fn compare_group(&mut self, points: &impl Keys, bounds: &Bounds<E>, j: usize, row: &[E], group: Range<usize>) {
-        let two = E::ONE + E::ONE;
-        for lane in group {
-            let query = self.first + lane;
-            if j != query && bounds.norms[j] - two * row[lane] <= self.thresholds[lane] {
-                let nearest = &mut self.nearest[lane];
-                if nearest.offer(points.key(query, j), j as u32) {
-                    self.thresholds[lane] = bounds.threshold(query, nearest.bound());
-                }
-            }
+    /// Lowers the threshold of a lane and drops what is above it; compares the rest exactly if that did not help.
+    fn shorten(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize) {
+        self.drop_distant(bounds, lane);
+        if self.lanes[lane].noted.len() > capacity(self.k) / 2 {
+            self.compare_noted(points, lane);
+            self.lower_threshold(lane, bounds.threshold(self.first + lane, self.lanes[lane].nearest.bound()));
         }
     }
+
+    fn drop_distant(&mut self, bounds: &Bounds<E>, lane: usize) {
+        let query = self.first + lane;
+        if self.lanes[lane].noted.len() >= self.k {
+            let upper = |&(value, j): &(E, u32)| value.to_f64() + bounds.spread(query, j as usize);
+            let mut uppers: Vec<f64> = self.lanes[lane].noted.iter().map(upper).collect();
+            let (_, kth, _) = uppers.select_nth_unstable_by(self.k - 1, f64::total_cmp);
+            self.lower_threshold(lane, E::from_f64(*kth));
+        }
+        let threshold = self.thresholds[lane];
+        self.lanes[lane].noted.retain(|(value, _)| *value <= threshold);
+    }
+
+    fn lower_threshold(&mut self, lane: usize, threshold: E) {
+        if threshold < self.thresholds[lane] {
+            self.thresholds[lane] = threshold;
+        }
+    }
+
+    #[inline(always)]
+    fn compare_noted(&mut self, points: &impl Keys, lane: usize) {
+        let Lane { noted, nearest } = &mut self.lanes[lane];
+        for (_, j) in noted.drain(..) {
+            nearest.offer(points.key(self.first + lane, j as usize), j);
+        }
+    }
+
+    /// The nearest of each query.
+    #[inline(always)]
+    fn finish(mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<Found> {
+        for lane in 0..self.lanes.len() {
+            self.drop_distant(bounds, lane);
+            self.compare_noted(points, lane);
+        }
+        let mut found: Vec<Found> = self.lanes.into_iter().map(|lane| lane.nearest.into()).collect();
+        for (lane, found) in found.iter_mut().enumerate().filter(|(_, found)| found.nearest_positive.is_infinite()) {
+            // Nothing but coinciding points was near enough to be compared.
+            let keys = (0..points.len()).map(|j| points.key(self.first + lane, j));
+            found.nearest_positive = keys.filter(|key| *key > 0.0).fold(f64::INFINITY, f64::min);
+        }
+        found
+    }
+}
+
+/// How many points a lane notes before it is shortened.
+fn capacity(k: usize) -> usize {
+    (4 * k).max(64)
+}
+
+/// `GROUP` elements from `from`.
+#[inline(always)]
+fn fixed<E>(data: &[E], from: usize) -> &[E; GROUP] {
+    data[from..from + GROUP].try_into().expect("the slice has this length")
 }

@@ -55,6 +55,15 @@ impl<E: Real> Bounds<E> {
     }
 }
 
+impl<E: Real> Bounds<E> {
+    /// How far the true distance of a pair can lie above its lowered one.
+    pub fn spread(&self, query: usize, point: usize) -> f64 {
+        let norms = self.norms[query].to_f64() + self.norms[point].to_f64();
+        // The stored norms are lowered already: 3 instead of 2.
+        3.0 * self.gamma * norms + 2.0 * self.floor
+    }
+}
+
 /// The relative error of a screened distance against the sum of the two squared norms.
 fn gamma<E: Real>(dimension: usize) -> f64 {
     2.0 * (dimension as f64 + 16.0) * E::ROUNDOFF
@@ -62,8 +71,8 @@ fn gamma<E: Real>(dimension: usize) -> f64 {
 
 /// Is `f32` fine enough to tell near points from far ones? Judged on a few points; only speed depends on it.
 pub(super) fn is_coarse_enough(points: &impl Keys, squared_norms: &[f64]) -> bool {
-    const QUERIES: usize = 32;
-    const OTHERS: usize = 512;
+    const QUERIES: usize = 16;
+    const OTHERS: usize = 128;
     let n = points.len();
     let others = OTHERS.min(n);
     let mut ratios: Vec<f64> = (0..QUERIES.min(n))

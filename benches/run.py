@@ -1,0 +1,28 @@
+"""All benchmarks, as Markdown. Times are of this machine; ratios are of one run and are what counts."""
+
+import os
+import platform
+import time
+
+import numpy as np
+import scipy
+import sklearn
+
+import bench_build
+import bench_import
+import bench_neighbors
+import bench_spmm
+import mdt_fast as mdt
+
+
+def main() -> None:
+    packages = {"mdt_fast": mdt, "NumPy": np, "SciPy": scipy, "scikit-learn": sklearn}
+    versions = ", ".join(f"{name} {package.__version__}" for name, package in packages.items())
+    machine = f"{os.cpu_count()} cores, {platform.machine()}"
+    print(f"Python {platform.python_version()}, {versions}; {machine}; {time.strftime('%Y-%m-%d')}\n")
+    for bench in (bench_spmm, bench_neighbors, bench_build, bench_import):
+        bench.run()
+
+
+if __name__ == "__main__":
+    main()

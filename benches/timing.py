@@ -1,0 +1,29 @@
+"""Timing in turns: every competitor runs once a round, so that a slow moment of the machine hits all of them."""
+
+import gc
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+
+def time_in_turns(competitors: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Return the median seconds of each competitor; one untimed round comes first."""
+    for work in competitors.values():
+        work()
+    seconds: dict[str, list[float]] = {name: [] for name in competitors}
+    for _ in range(rounds):
+        for name, work in competitors.items():
+            gc.collect()
+            start = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: median(times) for name, times in seconds.items()}
+
+
+def print_table(header: list[str], rows: list[list[str]]) -> None:
+    """Print a Markdown table."""
+    widths = [max(len(row[c]) for row in [header, *rows]) for c in range(len(header))]
+    for row in [header, ["-" * w for w in widths], *rows]:
+        print("| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |")
+    print()

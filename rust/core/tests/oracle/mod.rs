@@ -1,0 +1,198 @@
+//! What the crate must compute, written from the definitions with dense matrices and no thought of speed.
+
+// Each test crate compares a part of the whole.
+#![allow(dead_code)]
+
+use mdt_core::affinity::{Kernel, Symmetrize, Widths};
+use mdt_core::csr::Csr;
+use mdt_core::neighbours::Metric;
+use mdt_core::{Landing, Member, Pruning, Real};
+
+/// A matrix by rows; points are rows too.
+pub type Matrix = Vec<Vec<f64>>;
+
+/// The matrix that a CSR matrix stands for.
+pub fn dense<T: Real>(matrix: &Csr<T>) -> Matrix {
+    let mut full = vec![vec![0.0; matrix.n_cols()]; matrix.n_rows()];
+    for (i, line) in full.iter_mut().enumerate() {
+        let (columns, values) = matrix.row(i);
+        columns.iter().zip(values).for_each(|(&c, v)| line[c as usize] = v.to_f64());
+    }
+    full
+}
+
+/// Length of a vector. Scaling by a power of two is exact, so equal sums of squares give equal lengths at any scale.
+fn length(v: &[f64]) -> f64 {
+    let largest = v.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    let unit = largest.log2().floor().exp2();
+    unit * v.iter().map(|x| (x / unit) * (x / unit)).sum::<f64>().sqrt()
+}
+
+fn cosine_distance(x: &[f64], y: &[f64]) -> f64 {
+    let (a, b) = (length(x), length(y));
+    1.0 - x.iter().zip(y).map(|(p, q)| (p / a) * (q / b)).sum::<f64>()
+}
+
+/// Deviations from the mean. Taking the mean a second time removes the rounding error of the first.
+pub fn centred(x: &[f64]) -> Vec<f64> {
+    let shifted = |x: &[f64]| {
+        let mean = x.iter().map(|v| v / x.len() as f64).sum::<f64>();
+        x.iter().map(|v| v - mean).collect::<Vec<f64>>()
+    };
+    shifted(&shifted(x))
+}
+
+pub fn distance(metric: Metric, x: &[f64], y: &[f64]) -> f64 {
+    let differences: Vec<f64> = x.iter().zip(y).map(|(a, b)| a - b).collect();
+    match metric {
+        Metric::Euclidean => length(&differences),
+        Metric::Manhattan => differences.iter().map(|v| v.abs()).sum(),
+        Metric::Cosine => cosine_distance(x, y),
+        Metric::Correlation => cosine_distance(&centred(x), &centred(y)),
+    }
+}
+
+/// The first point that has no distance to others.
+pub fn undefined(metric: Metric, points: &Matrix) -> Option<usize> {
+    points.iter().position(|x| match metric {
+        Metric::Cosine => x.iter().all(|v| *v == 0.0),
+        Metric::Correlation => x.iter().all(|v| *v == x[0]),
+        Metric::Euclidean | Metric::Manhattan => false,
+    })
+}
+
+/// For each point all others by (distance, index).
+pub fn neighbours(metric: Metric, points: &Matrix) -> Vec<Vec<(f64, usize)>> {
+    // Correlation is the cosine of deviations; taking those once saves most of the time.
+    if metric == Metric::Correlation {
+        return neighbours(Metric::Cosine, &points.iter().map(|x| centred(x)).collect());
+    }
+    let others = |i: usize| (0..points.len()).filter(move |&j| j != i);
+    (0..points.len())
+        .map(|i| {
+            let mut row: Vec<_> = others(i).map(|j| (distance(metric, &points[i], &points[j]), j)).collect();
+            row.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            row
+        })
+        .collect()
+}
+
+fn width(widths: Widths<'_>, i: usize) -> f64 {
+    match widths {
+        Widths::Common(h) => h,
+        Widths::PerPoint(h) => h[i],
+    }
+}
+
+pub fn affinity(graph: &Csr<f64>, kernel: Kernel<'_>, diagonal: f64, how: Symmetrize) -> Matrix {
+    let n = graph.n_rows();
+    let mut directed = vec![vec![0.0; n]; n];
+    for (i, line) in directed.iter_mut().enumerate() {
+        let (columns, values) = graph.row(i);
+        for (j, &d) in columns.iter().map(|&j| j as usize).zip(values) {
+            line[j] = match kernel {
+                Kernel::Squared(h) => (-d * d / (width(h, i) * width(h, j))).exp(),
+                Kernel::Linear(h) => (-d / (width(h, i) * width(h, j)).sqrt()).exp(),
+                Kernel::Binary => 1.0,
+                Kernel::Given => d,
+            };
+        }
+    }
+    let entry = |i: usize, j: usize| match how {
+        _ if i == j => diagonal,
+        Symmetrize::Mean => (directed[i][j] + directed[j][i]) / 2.0,
+        Symmetrize::Max => directed[i][j].max(directed[j][i]),
+        Symmetrize::Min => directed[i][j].min(directed[j][i]),
+    };
+    (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect()
+}
+
+/// `D^-1 K`, after `K_ij / (q_i q_j)^alpha`.
+pub fn stochastic(affinity: &Matrix, alpha: f64) -> Matrix {
+    let q: Vec<f64> = affinity.iter().map(|row| row.iter().sum()).collect();
+    let mut p = affinity.clone();
+    for (i, row) in p.iter_mut().enumerate() {
+        row.iter_mut().zip(&q).for_each(|(v, r)| *v /= (q[i] * r).powf(alpha));
+        let sum: f64 = row.iter().sum();
+        row.iter_mut().for_each(|v| *v /= sum);
+    }
+    p
+}
+
+pub fn transpose(a: &Matrix) -> Matrix {
+    (0..a[0].len()).map(|j| a.iter().map(|row| row[j]).collect()).collect()
+}
+
+pub fn product(a: &Matrix, b: &Matrix) -> Matrix {
+    let columns = transpose(b);
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(p, q)| p * q).sum();
+    a.iter().map(|row| columns.iter().map(|column| dot(row, column)).collect()).collect()
+}
+
+pub fn identity(n: usize) -> Matrix {
+    (0..n).map(|i| (0..n).map(|j| f64::from(i == j)).collect()).collect()
+}
+
+pub fn power(a: &Matrix, exponent: u32) -> Matrix {
+    (0..exponent).fold(identity(a.len()), |p, _| product(&p, a))
+}
+
+/// `sum of weight * matrix`.
+pub fn combination(n: usize, parts: &[(f64, Matrix)]) -> Matrix {
+    let entry = |i: usize, j: usize| parts.iter().map(|(w, a)| w * a[i][j]).sum();
+    (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect()
+}
+
+pub fn member(walks: &[Matrix], member: Member) -> Matrix {
+    let n = walks[0].len();
+    match member {
+        Member::Walk(base) => walks[base].clone(),
+        Member::Identity => identity(n),
+        Member::Uniform => vec![vec![1.0 / n as f64; n]; n],
+        Member::Power { base, exponent } => power(&walks[base], exponent),
+        Member::Teleport { base, alpha, landing } => {
+            let target = match landing {
+                Landing::Uniform => vec![vec![1.0 / n as f64; n]; n],
+                Landing::Power(exponent) => power(&walks[base], exponent),
+            };
+            combination(n, &[(alpha, walks[base].clone()), (1.0 - alpha, target)])
+        }
+    }
+}
+
+/// The steps `W_1, ..., W_t`.
+pub fn steps(walks: &[Matrix], members: &[Member], weights: &[f64]) -> Vec<Matrix> {
+    let matrices: Vec<Matrix> = members.iter().map(|m| member(walks, *m)).collect();
+    let step = |row: &[f64]| {
+        let parts: Vec<_> = row.iter().copied().zip(matrices.iter().cloned()).collect();
+        combination(walks[0].len(), &parts)
+    };
+    weights.chunks(members.len()).map(step).collect()
+}
+
+/// `W_t ... W_1`: a later step multiplies on the left.
+pub fn trajectory(steps: &[Matrix]) -> Matrix {
+    steps.iter().fold(identity(steps[0].len()), |w, step| product(step, &w))
+}
+
+/// What is left of a row, rescaled to sum to 1.
+pub fn prune(row: &[f64], pruning: Pruning) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..row.len()).filter(|&j| row[j] > 0.0).collect();
+    order.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
+    let kept: Vec<usize> = order
+        .into_iter()
+        .enumerate()
+        .filter(|&(rank, j)| rank == 0 || (row[j] >= pruning.below && pruning.top.is_none_or(|top| rank < top)))
+        .map(|(_, j)| j)
+        .collect();
+    let sum: f64 = (0..row.len()).filter(|j| kept.contains(j)).map(|j| row[j]).sum();
+    (0..row.len()).map(|j| if kept.contains(&j) { row[j] / sum } else { 0.0 }).collect()
+}
+
+pub fn diffusion_distance(w: &Matrix, i: usize, j: usize, inverse_weights: &[f64]) -> f64 {
+    let terms = w[i].iter().zip(&w[j]).zip(inverse_weights).map(|((a, b), c)| c * (a - b) * (a - b));
+    terms.sum::<f64>().sqrt()
+}

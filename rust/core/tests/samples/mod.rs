@@ -1,0 +1,101 @@
+//! Points, graphs and walks to test on, each a function of its seed.
+
+// Each test crate draws a part of the whole.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+
+use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::csr::Csr;
+use mdt_core::exec::Exec;
+use mdt_core::neighbours::{Coordinates, Method, Metric, NeighbourTable, nearest_neighbours};
+use mdt_core::{Real, Transition};
+
+/// The splitmix64 generator.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform on `[0, 1)`.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n as u64) as usize
+    }
+
+    /// `len` uniform numbers.
+    pub fn block<T: Real>(&mut self, len: usize) -> Vec<T> {
+        (0..len).map(|_| T::from_f64(self.unit())).collect()
+    }
+}
+
+/// The directed graph of a table.
+pub fn graph(table: &NeighbourTable) -> Csr<f64> {
+    let n = table.nearest_positive.len();
+    let mut entries: Vec<(u32, f64)> = table.indices.iter().copied().zip(table.distances.iter().copied()).collect();
+    entries.chunks_mut(table.k).for_each(|row| row.sort_by_key(|e| e.0));
+    let (indices, values) = entries.into_iter().unzip();
+    Csr::new(n, (0..=n).map(|i| (i * table.k) as u64).collect(), indices, values).unwrap()
+}
+
+/// A directed graph without self-loops, up to `k` edges a row; some lengths are 0, and both directions need not agree.
+pub fn directed_graph(n: usize, k: usize, seed: u64) -> Csr<f64> {
+    let mut random = Random(seed);
+    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n {
+        let mut row: Vec<u32> = (0..k).map(|_| random.below(n) as u32).filter(|&j| j as usize != i).collect();
+        row.sort_unstable();
+        row.dedup();
+        values.extend(row.iter().map(|_| (3.0 * random.unit() - 0.1).max(0.0)));
+        indices.extend(row);
+        indptr.push(indices.len() as u64);
+    }
+    Csr::new(n, indptr, indices, values).unwrap()
+}
+
+/// A reversible walk on random points of the plane.
+pub fn reversible<T: Real>(n: usize, k: usize, seed: u64) -> Transition<T> {
+    let exec = Exec::with_threads(1);
+    let data: Vec<f64> = Random(seed).block(2 * n);
+    let points = Coordinates::Dense { data: &data, dimension: 2 };
+    let table = nearest_neighbours(points, k.min(n - 1), Metric::Euclidean, Method::Auto, &exec).unwrap();
+    let width = 1.0 / (n as f64).sqrt();
+    let kernel = Kernel::Squared(Widths::Common(width));
+    let affinity = symmetric_affinity(&graph(&table), kernel, 1.0, Symmetrize::Mean, &exec).unwrap();
+    Transition::from_symmetric(affinity, 0.0, &exec).unwrap()
+}
+
+/// A walk that is not reversible: edges one way only.
+pub fn one_way<T: Real>(n: usize, k: usize, seed: u64) -> Transition<T> {
+    let mut random = Random(seed);
+    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..n as u32 {
+        let mut row: Vec<u32> = (0..k).map(|_| random.below(n) as u32).chain([i]).collect();
+        row.sort_unstable();
+        row.dedup();
+        let weights: Vec<f64> = row.iter().map(|_| 0.1 + random.unit()).collect();
+        let sum: f64 = weights.iter().sum();
+        values.extend(weights.iter().map(|w| T::from_f64(w / sum)));
+        indices.extend(row);
+        indptr.push(indices.len() as u64);
+    }
+    let matrix = Csr::new(n, indptr, indices, values).unwrap();
+    Transition::from_stochastic(matrix, 1e-5, &Exec::with_threads(1)).unwrap()
+}
+
+/// `count` walks on the same points, every second one reversible.
+pub fn walks<T: Real>(n: usize, count: usize, seed: u64) -> Vec<Arc<Transition<T>>> {
+    let walk = |v: usize| {
+        let seed = seed.wrapping_add(v as u64);
+        if v.is_multiple_of(2) { reversible(n, 5, seed) } else { one_way(n, 4, seed) }
+    };
+    (0..count).map(|v| Arc::new(walk(v))).collect()
+}
