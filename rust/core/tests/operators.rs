@@ -345,7 +345,7 @@ fn walks_survive_storage_and_rounding() {
 
 #[test]
 fn given_matrices_are_normalised_to_the_last_bits() {
-    let near = Csr::new(2, vec![0, 2, 3], vec![0, 1, 1], vec![0.5, 0.5000001, 1.0]).unwrap();
+    let near = Csr::new(2, vec![0, 2, 3], vec![0, 1, 1], vec![0.5, 0.500_000_1, 1.0]).unwrap();
     let walk = Transition::from_stochastic(near, 1e-6, &exec()).unwrap();
     assert_close(&walk.matrix().row_sums(&exec()).unwrap(), &[1.0, 1.0], 1e-15, "row sums");
 }

@@ -1,9 +1,10 @@
 //! All pairs in blocks.
 //!
-//! A task takes a block of queries and passes over the points block by block: a panel of products (128 queries x 256 points,
-//! 128 kB in single precision) is made and sifted while it is in cache, so memory is O(N k + N d), never O(N^2).
-//! Screened pairs are only noted at first; see [`Lane`]. The pass starts at the queries' own block and moves outwards: where the order of the data means something, neighbours
-//! are found early and the rest fails the screen. The order cannot change the answer.
+//! A task takes a block of queries and passes over the points block by block: a panel of products (192 queries x 256 points,
+//! 196 kB in single precision) is made and sifted while it is in cache, so memory is O(N k + N d), never O(N^2).
+//! Screened pairs are only noted at first; see [`Lane`]. The pass starts at the queries' own block and moves outwards:
+//! where the order of the data means something, neighbours are found early and the rest fails the screen. The order cannot
+//! change the answer.
 
 use std::ops::Range;
 

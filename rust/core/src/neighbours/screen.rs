@@ -16,8 +16,8 @@ use crate::Real;
 use crate::csr::Csr;
 use crate::sparse_step::{Remainder, Term, step_rows};
 
-/// How many queries are screened together: the width of a panel.
-pub(super) const LANES: usize = 128;
+/// How many queries are screened together: the width of a panel. A multiple of the widest tiles (96) of the products.
+pub(super) const LANES: usize = 192;
 
 /// A set of points that can bound its squared distances.
 pub(super) trait Screen<E: Real>: Sync {
