@@ -86,7 +86,8 @@ def build_operators(
     OperatorSet(100 samples, members: rna, protein; float64)
     """
     views = check_views(Xs)
-    check_choice("preset", "none" if preset is None else preset, ("none", "published"))
+    if preset is not None:
+        check_choice("preset", preset, ("published",))
     published = preset == "published"
     single = is_single(dtype, [view.data.dtype for view in views])
     threads = n_threads(n_jobs)

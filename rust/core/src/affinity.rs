@@ -105,8 +105,11 @@ pub fn symmetric_affinity<T: Real>(
     let blocks = exec.map(n.div_ceil(ROWS_PER_BLOCK), |b| {
         let mut block = RowBlock::default();
         for i in b * ROWS_PER_BLOCK..((b + 1) * ROWS_PER_BLOCK).min(n) {
+            if graph.row(i).0.binary_search(&(i as u32)).is_ok() {
+                return Err(Error::Invalid(format!("expected a graph without self-loops, got one at {i}")));
+            }
             let start = block.indices.len();
-            let mut own = Some(diagonal);
+            let mut own = Some(diagonal).filter(|d| *d > 0.0);
             merge(forward.row(i), backward.row(i), |column, f, g| {
                 if column as usize > i
                     && let Some(d) = own.take()

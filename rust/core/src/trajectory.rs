@@ -56,6 +56,9 @@ impl<'a, T: Real> Trajectory<'a, T> {
     pub fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         Error::check_size("elements of the block", self.n() * cols, x.len())?;
         Error::check_size("elements of the output", x.len(), out.len())?;
+        if cols == 0 {
+            return Ok(());
+        }
         if cols <= WHOLE_COLUMNS {
             return self.apply_panel(x, cols, direction, out, &mut self.spare(cols), exec);
         }

@@ -100,7 +100,6 @@ fn affinities_and_transitions() {
 }
 
 #[test]
-#[ignore = "the sum of no numbers is -0 in Rust"]
 fn an_empty_row_sums_to_zero() {
     let isolated = csr(2, &[0, 1, 1], &[0], &[1.0]).unwrap();
     assert_message(

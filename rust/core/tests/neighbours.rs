@@ -287,7 +287,6 @@ fn more_duplicates_than_neighbours_leave_the_nearest_other_point_visible() {
 }
 
 #[test]
-#[ignore = "a point compared early hides nearer ones that the screen drops after k coinciding points are noted"]
 fn a_nearer_point_after_many_duplicates() {
     // The first point has 35 copies, then 130 ties at distance 1, then 45 more copies, then a point at distance 1/2.
     let copies = |x: f64, count: usize| std::iter::repeat_n(vec![x, 0.0], count);
@@ -319,7 +318,6 @@ fn coinciding_points_have_no_positive_distance() {
 }
 
 #[test]
-#[ignore = "dividing by the largest entry rounds every coordinate before the mean is removed"]
 fn correlation_does_not_depend_on_an_offset_that_rounds_nothing() {
     // Integers, with and without a large one added: the same deviations to the last bit.
     let points = Shape::Lattice(1.0).points(60, 8, 1);
@@ -331,7 +329,6 @@ fn correlation_does_not_depend_on_an_offset_that_rounds_nothing() {
 }
 
 #[test]
-#[ignore = "squared norms vanish but products do not: the screen ranks points by noise"]
 fn a_tiny_spread_beside_a_constant_coordinate() {
     for spread in [1e-160, 1e-300] {
         let points: Matrix = (0..4).map(|i| vec![1.0, spread * f64::from(i)]).collect();
@@ -342,15 +339,14 @@ fn a_tiny_spread_beside_a_constant_coordinate() {
 }
 
 #[test]
-#[ignore = "all rows are scaled by the largest entry of the matrix before each is brought to unit length"]
 fn cosine_of_rows_of_very_different_scales() {
     let points = vec![vec![1e300, 0.0], vec![1e-300, 1e-300], vec![0.0, 1e-300]];
     let table = search::<f64>(&points, Layout::Dense, 1, Metric::Cosine, Method::Scan).unwrap();
-    assert_eq!(table.indices, [1, 2, 1]);
+    // The middle one is as far from either: the smaller index wins.
+    assert_eq!(table.indices, [1, 0, 1]);
 }
 
 #[test]
-#[ignore = "candidates are ordered by squared distance, two of which may have one root"]
 fn equal_distances_are_ordered_by_index() {
     let points = Shape::Lattice(0.1).points(200, 3, 3);
     let table = search::<f64>(&points, Layout::Dense, 60, Metric::Euclidean, Method::Scan).unwrap();

@@ -235,7 +235,6 @@ proptest! {
 }
 
 #[test]
-#[ignore = "a diagonal of 0 is stored"]
 fn zeros_are_not_stored_on_the_diagonal_either() {
     let graph = samples::directed_graph(5, 3, 1);
     let affinity: Csr<f64> = symmetric_affinity(&graph, Kernel::Binary, 0.0, Symmetrize::Mean, &exec()).unwrap();

@@ -58,9 +58,9 @@ pub struct NeighbourTable {
 /// One row of a table under construction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
-    /// (key, index), best first.
+    /// (distance, index), nearest first.
     pub neighbours: Vec<(f64, u32)>,
-    /// Smallest positive key.
+    /// Smallest positive distance.
     pub nearest_positive: f64,
 }
 
@@ -86,7 +86,7 @@ pub fn nearest_neighbours<T: Real>(
             n.max(1) - 1
         )));
     }
-    let points = Points::new(coordinates, metric)?;
+    let points = Points::new(coordinates, metric, exec)?;
     let exponent = points.exponent();
     let found = points.search(k, method, exec)?;
     let mut table = NeighbourTable {
@@ -97,11 +97,11 @@ pub fn nearest_neighbours<T: Real>(
         exponent,
     };
     for row in found {
-        for (key, index) in row.neighbours {
+        for (distance, index) in row.neighbours {
             table.indices.push(index);
-            table.distances.push(metric.distance(key));
+            table.distances.push(distance);
         }
-        table.nearest_positive.push(metric.distance(row.nearest_positive));
+        table.nearest_positive.push(row.nearest_positive);
     }
     Ok(table)
 }

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A candidate, ordered by (key, index): of equal keys the smaller index is nearer.
+/// A candidate, ordered by (distance, index): at equal distance the smaller index is nearer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Candidate {
-    key: f64,
+    distance: f64,
     index: u32,
 }
 
@@ -14,7 +14,7 @@ impl Eq for Candidate {}
 
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.key.total_cmp(&other.key).then(self.index.cmp(&other.index))
+        self.distance.total_cmp(&other.distance).then(self.index.cmp(&other.index))
     }
 }
 
@@ -24,7 +24,7 @@ impl PartialOrd for Candidate {
     }
 }
 
-/// A heap of at most `k` candidates, and the smallest positive key seen.
+/// A heap of at most `k` candidates, and the smallest positive distance seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Nearest {
     k: usize,
@@ -39,35 +39,35 @@ impl Nearest {
 
     /// Considers a point. True if [`Self::bound`] may have changed.
     #[inline]
-    pub fn offer(&mut self, key: f64, index: u32) -> bool {
-        let nearer = key > 0.0 && key < self.smallest_positive;
+    pub fn offer(&mut self, distance: f64, index: u32) -> bool {
+        let nearer = distance > 0.0 && distance < self.smallest_positive;
         if nearer {
-            self.smallest_positive = key;
+            self.smallest_positive = distance;
         }
-        if !self.accepts(key, index) {
+        if !self.accepts(distance, index) {
             return nearer;
         }
         if self.heap.len() == self.k {
             self.heap.pop();
         }
-        self.heap.push(Candidate { key, index });
+        self.heap.push(Candidate { distance, index });
         true
     }
 
     /// Would this candidate enter the heap?
     #[inline]
-    pub fn accepts(&self, key: f64, index: u32) -> bool {
-        self.heap.len() < self.k || self.heap.peek().is_some_and(|worst| Candidate { key, index } < *worst)
+    fn accepts(&self, distance: f64, index: u32) -> bool {
+        self.heap.len() < self.k || self.heap.peek().is_some_and(|worst| Candidate { distance, index } < *worst)
     }
 
-    /// Points with a key above this cannot change the answer. Where `k` coinciding points have been found it is the
-    /// nearest positive key instead of 0, because the bandwidth needs that one too.
+    /// Points farther than this cannot change the answer. Where `k` coinciding points have been found it is the
+    /// smallest positive distance instead of 0, because the bandwidth needs that one too.
     #[inline]
     pub fn bound(&self) -> f64 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() == self.k => {
-                if worst.key > 0.0 {
-                    worst.key
+                if worst.distance > 0.0 {
+                    worst.distance
                 } else {
                     self.smallest_positive
                 }
@@ -76,12 +76,17 @@ impl Nearest {
         }
     }
 
+    /// Is it full of points that coincide with the query?
+    pub fn is_full_of_duplicates(&self) -> bool {
+        self.heap.len() == self.k && self.heap.peek().is_some_and(|worst| worst.distance == 0.0)
+    }
+
     pub fn smallest_positive(&self) -> f64 {
         self.smallest_positive
     }
 
     pub fn into_sorted(self) -> Vec<(f64, u32)> {
-        self.heap.into_sorted_vec().into_iter().map(|c| (c.key, c.index)).collect()
+        self.heap.into_sorted_vec().into_iter().map(|c| (c.distance, c.index)).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 //! at exactly 0.
 
 use crate::csr::Csr;
+use crate::exec::Exec;
 use crate::{Error, Real, Result};
 
 /// Beyond `2^SAFE_EXPONENT` (or, for the whole of a view, below its inverse) squares could leave the range of a double.
@@ -32,6 +33,16 @@ impl Metric {
             Self::Euclidean => key.sqrt(),
             Self::Cosine | Self::Correlation => key / 2.0,
             Self::Manhattan => key,
+        }
+    }
+
+    /// The largest key whose distance, rounded, is at most this one.
+    pub(super) fn largest_key(self, distance: f64) -> f64 {
+        match self {
+            // Two squares may have one rounded root.
+            Self::Euclidean => distance * distance * (1.0 + 4.0 * f64::EPSILON),
+            Self::Cosine | Self::Correlation => distance * 2.0,
+            Self::Manhattan => distance,
         }
     }
 
@@ -74,22 +85,18 @@ impl<T: Real> Coordinates<'_, T> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    fn values(&self) -> &[T] {
-        match self {
-            Self::Dense { data, .. } => data,
-            Self::Sparse(rows) => rows.values(),
-        }
-    }
 }
 
 /// Exact keys between points.
 pub(super) trait Keys: Sync {
     fn len(&self) -> usize;
     fn dimension(&self) -> usize;
-    /// Is the key a squared Euclidean distance?
-    fn is_squared(&self) -> bool;
+    fn metric(&self) -> Metric;
     fn key(&self, i: usize, j: usize) -> f64;
+    #[inline(always)]
+    fn distance(&self, i: usize, j: usize) -> f64 {
+        self.metric().distance(self.key(i, j))
+    }
 }
 
 /// Points ready to be compared.
@@ -102,43 +109,60 @@ pub(super) enum Points<'a, T> {
 }
 
 impl<'a, T: Real> Points<'a, T> {
-    pub fn new(coordinates: Coordinates<'a, T>, metric: Metric) -> Result<Self> {
-        let largest = coordinates.values().iter().fold(0.0, |m: f64, v| m.max(v.to_f64().abs()));
-        if !largest.is_finite() || coordinates.values().iter().any(|v| v.to_f64().is_nan()) {
-            return Err(Error::Invalid("expected finite coordinates".into()));
+    pub fn new(coordinates: Coordinates<'a, T>, metric: Metric, exec: &Exec) -> Result<Self> {
+        match coordinates {
+            Coordinates::Dense { data, dimension } => Self::dense(data, dimension, metric, exec),
+            Coordinates::Sparse(rows) => Self::sparse(rows, metric),
         }
-        let exponent = extreme_exponent(largest);
-        // Exact: a power of two, unless a number falls below the smallest double.
-        let scale = |v: T| v.to_f64() * 2_f64.powi(-exponent / 2) * 2_f64.powi(-exponent + exponent / 2);
-        // Normalised rows are of unit scale again, whatever factor brought them into range.
-        let reported = if metric.is_scale_free() { 0 } else { exponent };
-        let squared = metric.is_squared();
-        Ok(match coordinates {
-            Coordinates::Dense { data, dimension } => {
-                if exponent == 0 && !metric.is_scale_free() {
-                    return Ok(Self::Dense(DensePoints { data, dimension, squared }));
-                }
-                let mut data: Vec<f64> = data.iter().map(|&v| scale(v)).collect();
-                if metric.is_scale_free() {
-                    for (i, row) in data.chunks_exact_mut(dimension).enumerate() {
-                        normalize(row, metric, i)?;
-                    }
-                }
-                Self::Rescaled(OwnedPoints { data, dimension, squared, exponent: reported })
+    }
+
+    fn dense(data: &'a [T], dimension: usize, metric: Metric, exec: &Exec) -> Result<Self> {
+        if dimension == 0 || !data.len().is_multiple_of(dimension) {
+            return Err(Error::Invalid(format!(
+                "expected rows of {dimension} coordinates, got {} numbers",
+                data.len()
+            )));
+        }
+        let range = Ranges::new(data, dimension, exec)?;
+        if metric.is_scale_free() {
+            let mut data: Vec<f64> = data.iter().map(|v| v.to_f64()).collect();
+            for (i, row) in data.chunks_exact_mut(dimension).enumerate() {
+                normalize(row, metric, i)?;
             }
-            Coordinates::Sparse(rows) => {
-                if metric == Metric::Correlation {
-                    return Err(Error::Invalid("expected dense coordinates for the correlation distance".into()));
-                }
-                let mut values: Vec<f64> = rows.values().iter().map(|&v| scale(v)).collect();
-                if metric == Metric::Cosine {
-                    for i in 0..rows.n_rows() {
-                        normalize(&mut values[rows.range(i)], metric, i)?;
-                    }
-                }
-                Self::Sparse(SparsePoints { rows: rows.with_values(values), squared, exponent: reported })
+            return Ok(Self::Rescaled(OwnedPoints { data, dimension, metric, exponent: 0 }));
+        }
+        let exponent = extreme_exponent(range.widest());
+        if exponent == 0 {
+            return Ok(Self::Dense(DensePoints { data, dimension, metric }));
+        }
+        let rescale = |row: &[T]| -> Vec<f64> {
+            // A constant coordinate adds nothing to a difference, but could leave the range when it is rescaled.
+            let value = |(k, v): (usize, &T)| if range.is_constant(k) { 0.0 } else { shift(v.to_f64(), exponent) };
+            row.iter().enumerate().map(value).collect()
+        };
+        let data = data.chunks_exact(dimension).flat_map(rescale).collect();
+        Ok(Self::Rescaled(OwnedPoints { data, dimension, metric, exponent }))
+    }
+
+    fn sparse(rows: &Csr<T>, metric: Metric) -> Result<Self> {
+        if metric == Metric::Correlation {
+            return Err(Error::Invalid("expected dense coordinates for the correlation distance".into()));
+        }
+        let mut values: Vec<f64> = rows.values().iter().map(|v| v.to_f64()).collect();
+        let largest = values.iter().fold(0.0, |m: f64, v| if v.abs() <= m { m } else { v.abs() });
+        if !largest.is_finite() {
+            return Err(not_finite());
+        }
+        let mut exponent = 0;
+        if metric == Metric::Cosine {
+            for i in 0..rows.n_rows() {
+                normalize(&mut values[rows.range(i)], metric, i)?;
             }
-        })
+        } else {
+            exponent = extreme_exponent(largest);
+            values.iter_mut().for_each(|v| *v = shift(*v, exponent));
+        }
+        Ok(Self::Sparse(SparsePoints { rows: rows.with_values(values), metric, exponent }))
     }
 
     /// Keys stand for distances in units of `2^exponent`.
@@ -151,7 +175,53 @@ impl<'a, T: Real> Points<'a, T> {
     }
 }
 
-/// The exponent by which coordinates up to `largest` must be divided; 0 for every ordinary scale.
+fn not_finite() -> Error {
+    Error::Invalid("expected finite coordinates".into())
+}
+
+/// Smallest and largest value of each coordinate.
+struct Ranges(Vec<(f64, f64)>);
+
+impl Ranges {
+    fn new<T: Real>(data: &[T], dimension: usize, exec: &Exec) -> Result<Self> {
+        const ROWS: usize = 512;
+        let nothing = vec![(f64::INFINITY, f64::NEG_INFINITY); dimension];
+        let parts = exec.map(data.len().div_ceil(ROWS * dimension), |piece| {
+            let mut ranges = nothing.clone();
+            for row in data[piece * ROWS * dimension..].chunks_exact(dimension).take(ROWS) {
+                for ((low, high), v) in ranges.iter_mut().zip(row) {
+                    let v = v.to_f64();
+                    *low = low.min(v);
+                    // `min` and `max` pass over what is not a number; infinity shows it below.
+                    *high = high.max(if v.is_nan() { f64::INFINITY } else { v });
+                }
+            }
+            Ok(ranges)
+        })?;
+        let mut ranges = nothing;
+        for part in parts {
+            for ((low, high), (part_low, part_high)) in ranges.iter_mut().zip(part) {
+                *low = low.min(part_low);
+                *high = high.max(part_high);
+            }
+        }
+        if ranges.iter().any(|(low, high)| low.is_infinite() || high.is_infinite()) {
+            return Err(not_finite());
+        }
+        Ok(Self(ranges))
+    }
+
+    fn is_constant(&self, k: usize) -> bool {
+        self.0[k].0 == self.0[k].1
+    }
+
+    /// The largest extent; halved before subtracting, so that it is finite.
+    fn widest(&self) -> f64 {
+        self.0.iter().map(|(low, high)| high / 2.0 - low / 2.0).fold(0.0, f64::max)
+    }
+}
+
+/// The exponent by which coordinates that differ by up to `largest` must be divided; 0 for every ordinary scale.
 fn extreme_exponent(largest: f64) -> i32 {
     if largest == 0.0 {
         return 0;
@@ -160,14 +230,19 @@ fn extreme_exponent(largest: f64) -> i32 {
     if (SMALL_EXPONENT..=SAFE_EXPONENT).contains(&exponent) { 0 } else { exponent - SAFE_EXPONENT }
 }
 
+/// `v / 2^exponent`, exact unless it falls below the smallest double; in two factors, because one may be out of range.
+fn shift(v: f64, exponent: i32) -> f64 {
+    v * 2_f64.powi(-exponent / 2) * 2_f64.powi(-exponent + exponent / 2)
+}
+
 /// Unit length (after removing the mean, for correlations).
 fn normalize(row: &mut [f64], metric: Metric, index: usize) -> Result<()> {
+    // Of a row of extreme scale only the direction counts. By a power of two, which rounds nothing away.
     let largest = row.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-    // A row of extreme scale is brought to 1 first; its direction is all that counts.
-    if largest > 0.0 {
-        row.iter_mut().for_each(|v| *v /= largest);
-    }
+    let exponent = if largest > 0.0 { largest.log2().floor() as i32 } else { 0 };
+    row.iter_mut().for_each(|v| *v = shift(*v, exponent));
     if metric == Metric::Correlation {
+        // The mean of equal numbers may round to another number: a constant row must not pass for noise.
         let constant = row.iter().all(|v| *v == row[0]);
         let mean = if constant { row[0] } else { row.iter().sum::<f64>() / row.len() as f64 };
         row.iter_mut().for_each(|v| *v -= mean);
@@ -186,7 +261,7 @@ fn normalize(row: &mut [f64], metric: Metric, index: usize) -> Result<()> {
 pub(super) struct DensePoints<'a, T> {
     pub data: &'a [T],
     pub dimension: usize,
-    pub squared: bool,
+    pub metric: Metric,
 }
 
 /// Rows of numbers of our own.
@@ -194,13 +269,13 @@ pub(super) struct DensePoints<'a, T> {
 pub(super) struct OwnedPoints {
     data: Vec<f64>,
     dimension: usize,
-    squared: bool,
+    metric: Metric,
     exponent: i32,
 }
 
 impl OwnedPoints {
     pub fn borrowed(&self) -> DensePoints<'_, f64> {
-        DensePoints { data: &self.data, dimension: self.dimension, squared: self.squared }
+        DensePoints { data: &self.data, dimension: self.dimension, metric: self.metric }
     }
 }
 
@@ -220,15 +295,15 @@ impl<T: Real> Keys for DensePoints<'_, T> {
         self.dimension
     }
 
-    fn is_squared(&self) -> bool {
-        self.squared
+    fn metric(&self) -> Metric {
+        self.metric
     }
 
     #[inline(always)]
     fn key(&self, i: usize, j: usize) -> f64 {
         let (x, y) = (self.row(i), self.row(j));
         let difference = |k: usize| x[k].to_f64() - y[k].to_f64();
-        if self.squared {
+        if self.metric.is_squared() {
             sum_terms(x.len().min(y.len()), |k| difference(k) * difference(k))
         } else {
             sum_terms(x.len().min(y.len()), |k| difference(k).abs())
@@ -259,7 +334,7 @@ pub(super) fn sum_terms(len: usize, term: impl Fn(usize) -> f64) -> f64 {
 #[derive(Debug)]
 pub(super) struct SparsePoints {
     pub rows: Csr<f64>,
-    squared: bool,
+    metric: Metric,
     exponent: i32,
 }
 
@@ -272,13 +347,13 @@ impl Keys for SparsePoints {
         self.rows.n_cols()
     }
 
-    fn is_squared(&self) -> bool {
-        self.squared
+    fn metric(&self) -> Metric {
+        self.metric
     }
 
     fn key(&self, i: usize, j: usize) -> f64 {
         let ((a, x), (b, y)) = (self.rows.row(i), self.rows.row(j));
-        let power = |difference: f64| if self.squared { difference * difference } else { difference.abs() };
+        let power = |difference: f64| if self.metric.is_squared() { difference * difference } else { difference.abs() };
         let (mut p, mut q, mut sum) = (0, 0, 0.0);
         while p < a.len() && q < b.len() {
             let (c, e) = (a[p], b[q]);

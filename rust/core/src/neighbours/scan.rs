@@ -29,11 +29,11 @@ pub(super) trait Scannable: Keys + Sized {
 
 impl<T: Real> Scannable for DensePoints<'_, T> {
     fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<Found>> {
-        let centred = Centred::new(self);
-        if is_coarse_enough(self, &centred.squared_norms) {
-            screened(self, &DenseScreen::<f32>::new(self, &centred), k, exec)
+        let centred = Centred::new(self, exec)?;
+        if is_coarse_enough(self, |i| centred.squared_norm(i)) {
+            screened(self, &DenseScreen::<f32>::new(self, &centred, exec)?, k, exec)
         } else {
-            screened(self, &DenseScreen::<f64>::new(self, &centred), k, exec)
+            screened(self, &DenseScreen::<f64>::new(self, &centred, exec)?, k, exec)
         }
     }
 }
@@ -41,7 +41,7 @@ impl<T: Real> Scannable for DensePoints<'_, T> {
 impl Scannable for SparsePoints {
     fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<Found>> {
         let norms = sparse_squared_norms(self);
-        if is_coarse_enough(self, &norms) {
+        if is_coarse_enough(self, |i| norms[i]) {
             screened(self, &SparseScreen::<f32>::new(self, &norms), k, exec)
         } else {
             screened(self, &SparseScreen::<f64>::new(self, &norms), k, exec)
@@ -51,7 +51,7 @@ impl Scannable for SparsePoints {
 
 /// The `k` nearest others of every point.
 pub(super) fn search(points: &impl Scannable, k: usize, exec: &Exec) -> Result<Vec<Found>> {
-    if points.is_squared() { points.scan_screened(k, exec) } else { plain(points, k, exec) }
+    if points.metric().is_squared() { points.scan_screened(k, exec) } else { plain(points, k, exec) }
 }
 
 /// Every pair is compared exactly (no product bounds a sum of absolute differences).
@@ -71,7 +71,7 @@ fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<Found>> {
                     || {
                         for (lane, nearest) in nearest.iter_mut().enumerate() {
                             for j in block.clone().filter(|&j| j != first + lane) {
-                                nearest.offer(points.key(first + lane, j), j as u32);
+                                nearest.offer(points.distance(first + lane, j), j as u32);
                             }
                         }
                     },
@@ -192,7 +192,8 @@ impl<E: Real> Queries<E> {
         self.drop_distant(bounds, lane);
         if self.lanes[lane].noted.len() > capacity(self.k) / 2 {
             self.compare_noted(points, lane);
-            self.lower_threshold(lane, bounds.threshold(self.first + lane, self.lanes[lane].nearest.bound()));
+            let bound = points.metric().largest_key(self.lanes[lane].nearest.bound());
+            self.lower_threshold(lane, bounds.threshold(self.first + lane, bound));
         }
     }
 
@@ -218,7 +219,7 @@ impl<E: Real> Queries<E> {
     fn compare_noted(&mut self, points: &impl Keys, lane: usize) {
         let Lane { noted, nearest } = &mut self.lanes[lane];
         for (_, j) in noted.drain(..) {
-            nearest.offer(points.key(self.first + lane, j as usize), j);
+            nearest.offer(points.distance(self.first + lane, j as usize), j);
         }
     }
 
@@ -229,13 +230,18 @@ impl<E: Real> Queries<E> {
             self.drop_distant(bounds, lane);
             self.compare_noted(points, lane);
         }
-        let mut found: Vec<Found> = self.lanes.into_iter().map(|lane| lane.nearest.into()).collect();
-        for (lane, found) in found.iter_mut().enumerate().filter(|(_, found)| found.nearest_positive.is_infinite()) {
-            // Nothing but coinciding points was near enough to be compared.
-            let keys = (0..points.len()).map(|j| points.key(self.first + lane, j));
-            found.nearest_positive = keys.filter(|key| *key > 0.0).fold(f64::INFINITY, f64::min);
-        }
-        found
+        let first = self.first;
+        let finish = |(lane, Lane { nearest, .. }): (usize, Lane<E>)| {
+            let only_duplicates = nearest.is_full_of_duplicates();
+            let mut found = Found::from(nearest);
+            if only_duplicates {
+                // The nearest distinct point need not have been among the finalists.
+                let distances = (0..points.len()).map(|j| points.distance(first + lane, j));
+                found.nearest_positive = distances.filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min);
+            }
+            found
+        };
+        self.lanes.into_iter().enumerate().map(finish).collect()
     }
 }
 

@@ -11,13 +11,17 @@ use std::ops::Range;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::points::{DensePoints, Keys, SparsePoints};
-use crate::Real;
+use super::points::{DensePoints, Keys, SparsePoints, sum_terms};
 use crate::csr::Csr;
-use crate::sparse_step::{Remainder, Term, step_rows};
+use crate::exec::Exec;
+use crate::sparse_step::{Remainder, Term, column_means, step_rows};
+use crate::{Real, Result};
 
 /// How many queries are screened together: the width of a panel. A multiple of the widest tiles (96) of the products.
 pub(super) const LANES: usize = 192;
+
+/// Rows that one thread prepares at a time.
+const ROWS_PER_PIECE: usize = 512;
 
 /// A set of points that can bound its squared distances.
 pub(super) trait Screen<E: Real>: Sync {
@@ -70,7 +74,7 @@ fn gamma<E: Real>(dimension: usize) -> f64 {
 }
 
 /// Is `f32` fine enough to tell near points from far ones? Judged on a few points; only speed depends on it.
-pub(super) fn is_coarse_enough(points: &impl Keys, squared_norms: &[f64]) -> bool {
+pub(super) fn is_coarse_enough(points: &impl Keys, squared_norm: impl Fn(usize) -> f64) -> bool {
     const QUERIES: usize = 16;
     const OTHERS: usize = 128;
     let n = points.len();
@@ -80,7 +84,7 @@ pub(super) fn is_coarse_enough(points: &impl Keys, squared_norms: &[f64]) -> boo
         .filter_map(|q| {
             let keys = (0..others).map(|s| s * n / others).filter(|&j| j != q).map(|j| points.key(q, j));
             let nearest = keys.filter(|&k| k > 0.0).fold(f64::INFINITY, f64::min);
-            nearest.is_finite().then(|| 2.0 * gamma::<f32>(points.dimension()) * squared_norms[q] / nearest)
+            nearest.is_finite().then(|| 2.0 * gamma::<f32>(points.dimension()) * squared_norm(q) / nearest)
         })
         .collect();
     ratios.sort_unstable_by(f64::total_cmp);
@@ -94,32 +98,52 @@ pub(super) struct DenseScreen<E> {
     bounds: Bounds<E>,
 }
 
-/// Mean, scale and centred squared norms of dense points: what both precisions of the screen start from.
+/// Mean, scale and scaled squared norms of dense points: what both precisions of the screen start from.
 pub(super) struct Centred {
     mean: Vec<f64>,
     scale: f64,
-    pub squared_norms: Vec<f64>,
+    scaled_squared_norms: Vec<f64>,
 }
 
 impl Centred {
-    pub fn new<T: Real>(points: &DensePoints<'_, T>) -> Self {
-        let n = points.len() as f64;
-        let mut mean = vec![0.0; points.dimension];
-        for row in points.data.chunks_exact(points.dimension) {
-            mean.iter_mut().zip(row).for_each(|(m, v)| *m += v.to_f64() / n);
-        }
-        let mut largest = 0.0_f64;
-        let mut squared_norms = Vec::with_capacity(points.len());
-        for row in points.data.chunks_exact(points.dimension) {
-            let mut norm = 0.0;
-            for (v, m) in row.iter().zip(&mean) {
-                let centred = v.to_f64() - m;
-                largest = largest.max(centred.abs());
-                norm += centred * centred;
-            }
-            squared_norms.push(norm);
-        }
-        Self { mean, scale: unit_scale(largest), squared_norms }
+    pub fn new<T: Real>(points: &DensePoints<'_, T>, exec: &Exec) -> Result<Self> {
+        let mean = column_means(points.data, points.dimension, exec)?;
+        let mean: Vec<f64> = mean.into_iter().map(|m: T| m.to_f64()).collect();
+        let mut largest = vec![0.0; points.len()];
+        exec.for_pieces(
+            &mut largest,
+            ROWS_PER_PIECE,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                for (i, largest) in piece.iter_mut().enumerate() {
+                    let centred = points.row(first + i).iter().zip(&mean).map(|(v, m)| (v.to_f64() - m).abs());
+                    *largest = centred.fold(0.0, f64::max);
+                }
+                Ok(())
+            },
+        )?;
+        let scale = unit_scale(largest.iter().copied().fold(0.0, f64::max));
+        // Norms of scaled values: those of the values themselves may vanish where products do not.
+        let mut scaled_squared_norms = largest;
+        exec.for_pieces(
+            &mut scaled_squared_norms,
+            ROWS_PER_PIECE,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                for (i, norm) in piece.iter_mut().enumerate() {
+                    let row = points.row(first + i);
+                    let scaled = |k: usize| (row[k].to_f64() - mean[k]) * scale;
+                    *norm = sum_terms(row.len().min(mean.len()), |k| scaled(k) * scaled(k));
+                }
+                Ok(())
+            },
+        )?;
+        Ok(Self { mean, scale, scaled_squared_norms })
+    }
+
+    /// Squared distance of point `i` from the mean.
+    pub fn squared_norm(&self, i: usize) -> f64 {
+        self.scaled_squared_norms[i] / self.scale / self.scale
     }
 }
 
@@ -129,14 +153,25 @@ fn unit_scale(largest: f64) -> f64 {
 }
 
 impl<E: Real> DenseScreen<E> {
-    pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred) -> Self {
-        let data = points
-            .data
-            .chunks_exact(points.dimension)
-            .flat_map(|row| row.iter().zip(&centred.mean).map(|(v, m)| E::from_f64((v.to_f64() - m) * centred.scale)))
-            .collect();
-        let scaled = centred.squared_norms.iter().map(|n| n * centred.scale * centred.scale);
-        Self { data, dimension: points.dimension, bounds: Bounds::new(scaled, points.dimension, centred.scale) }
+    pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
+        let dimension = points.dimension;
+        let mut data = vec![E::ZERO; points.data.len()];
+        exec.for_pieces(
+            &mut data,
+            ROWS_PER_PIECE * dimension,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                let rows = points.data[first..].chunks_exact(dimension);
+                for (scaled, row) in piece.chunks_exact_mut(dimension).zip(rows) {
+                    for ((s, v), m) in scaled.iter_mut().zip(row).zip(&centred.mean) {
+                        *s = E::from_f64((v.to_f64() - m) * centred.scale);
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        let bounds = Bounds::new(centred.scaled_squared_norms.iter().copied(), dimension, centred.scale);
+        Ok(Self { data, dimension, bounds })
     }
 
     fn rows(&self, range: Range<usize>) -> &[E] {

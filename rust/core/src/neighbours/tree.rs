@@ -105,7 +105,7 @@ impl<'a, T: Real> Tree<'a, T> {
     #[inline]
     fn sum(&self, difference: impl Fn(usize) -> f64) -> f64 {
         let d = self.points.dimension;
-        if self.points.squared {
+        if self.points.metric.is_squared() {
             sum_terms(d, |k| difference(k) * difference(k))
         } else {
             sum_terms(d, |k| difference(k).abs())
@@ -124,7 +124,7 @@ impl<'a, T: Real> Tree<'a, T> {
         let mut nearest = Nearest::new(k);
         stack.push((0.0, 0));
         while let Some((bound, node)) = stack.pop() {
-            if bound > nearest.bound() {
+            if bound > self.points.metric.largest_key(nearest.bound()) {
                 continue;
             }
             let Some((left, right)) = self.nodes[node].halves else {
@@ -144,7 +144,7 @@ impl<'a, T: Real> Tree<'a, T> {
         for other in leaf.points.clone().filter(|&other| other != position) {
             let y = self.row(other);
             let key = self.sum(|k| x[k] - y[k]);
-            let changed = nearest.offer(key, self.order[other]);
+            let changed = nearest.offer(self.points.metric.distance(key), self.order[other]);
             // Coinciding points come by ascending index: after the first that is refused all are.
             if leaf.is_point && !changed {
                 break;
