@@ -502,3 +502,48 @@ class TestMemory:
         with pytest.raises(MemoryError, match="GB"):
             W.toarray()
         np.testing.assert_allclose(W @ np.ones(self.N_LARGE), 1.0, rtol=0, atol=1e-12)
+
+
+class TestEasyMistakes:
+    def test_masked_array(self):
+        X = np.ma.masked_greater(good_view(), 1.0)
+        with pytest.raises(TypeError, match=r"Xs \(view 0\).*masked"):
+            mdt.build_operators([X])
+
+    def test_nullable_columns_are_numbers(self):
+        frame = pd.DataFrame(good_view()).astype("Float64")
+        np.testing.assert_array_equal(
+            mdt.build_operators([frame]).views[0].data, mdt.build_operators([good_view()]).views[0].data
+        )
+        frame.iloc[3, 2] = pd.NA
+        with pytest.raises(ValueError, match="row 3, column 2"):
+            mdt.build_operators([frame])
+
+    def test_names_that_become_equal(self):
+        with pytest.raises(ValueError, match=r"Xs.*unique.*'1' twice"):
+            mdt.build_operators({1: good_view(), "1": good_view()})
+
+    def test_bandwidth_is_looked_at_for_every_kernel(self):
+        with pytest.raises(ValueError, match=r"bandwidth.*positive.*-1"):
+            mdt.build_operators(good_view(), kernel="adaptive", bandwidth=-1)
+        with pytest.raises(TypeError, match=r"bandwidth.*None"):
+            mdt.build_operators(good_view(), bandwidth=None)
+
+    def test_graph_without_edges(self):
+        graph = scipy.sparse.csr_array((N_SAMPLES, N_SAMPLES))
+        with pytest.raises(ValueError, match=r"neighbors.*without edges"):
+            mdt.build_operators(good_view(), neighbors=graph)
+
+    @pytest.mark.parametrize("powers", [3, [2**40]])
+    def test_powers(self, powers):
+        with pytest.raises((TypeError, ValueError), match="powers"):
+            mdt.build_operators(good_view()).with_powers(powers)
+
+    def test_sparse_vectors(self):
+        W = mdt.build_operators(good_view()).trajectory([0])
+        with pytest.raises(TypeError, match=r"toarray\(\)"):
+            W.matmat(scipy.sparse.eye_array(N_SAMPLES))
+
+    def test_precomputed_distances_to_oneself(self):
+        with pytest.raises(ValueError, match=r"Xs.*itself.*row 0"):
+            mdt.build_operators(np.ones((N_SAMPLES, N_SAMPLES)), metric="precomputed")

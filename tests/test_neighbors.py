@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.spatial
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsTransformer
@@ -190,3 +191,40 @@ class TestGivenGraph:
         graph[0, 1] = graph[1, 0] = graph[1, 2] = graph[2, 1] = 1.0
         ops = mdt.build_operators([scipy.sparse.csr_array(graph)], metric="precomputed")
         np.testing.assert_array_equal(ops.views[0].toarray()[3], [0, 0, 0, 1])
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_proportional_rows_coincide_whatever_rounding_says(rng, metric):
+    # Otherwise the bandwidth would be the size of a rounding error, and the walk would never leave a point.
+    X = rng.normal(size=(12, 6))
+    X = np.vstack([X, X * rng.uniform(1, 9, size=(12, 1))])
+    indices, distances = mdt.nearest_neighbors(X, 1, metric=metric)
+    np.testing.assert_array_equal(indices.ravel(), np.roll(np.arange(24), 12))
+    np.testing.assert_array_equal(distances, 0.0)
+    assert mdt.build_operators(X, metric=metric).bandwidths[0] > 1e-6
+
+
+def test_points_with_more_copies_than_neighbours(rng):
+    distinct = rng.normal(size=(60, 30))
+    X = np.repeat(distinct, 9, axis=0)
+    ops = mdt.build_operators(X, n_neighbors=5)
+    gaps = scipy.spatial.distance.cdist(distinct, distinct)
+    expected = np.where(gaps > 0, gaps, np.inf).min(axis=1).max()
+    np.testing.assert_allclose(ops.bandwidths[0], expected, rtol=1e-12)
+
+
+def test_wide_sparse_views_with_mostly_empty_columns(rng):
+    dense = rng.normal(size=(40, 25)) * (rng.random((40, 25)) < 0.3)
+    dense[:, 0] += 1
+    rows, columns = np.nonzero(dense)
+    wide = scipy.sparse.csr_array((dense[rows, columns], (rows, columns * 40_000_000)), shape=(40, 10**9))
+    found = mdt.nearest_neighbors(wide, 4)
+    expected = mdt.nearest_neighbors(dense, 4)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+
+
+def test_the_transformer_of_the_user_is_not_fitted(rng):
+    transformer = KNeighborsTransformer(n_neighbors=4, mode="distance")
+    mdt.build_operators([rng.normal(size=(20, 3)), rng.normal(size=(20, 4))], neighbors=[transformer, transformer])
+    assert not hasattr(transformer, "n_features_in_")

@@ -286,3 +286,50 @@ def test_copies_are_equal(views, duplicate):
         np.testing.assert_array_equal(member, expected)
     np.testing.assert_array_equal(again.trajectory([0, 3, 6]).toarray(), ops.trajectory([0, 3, 6]).toarray())
     assert str(again.check(warn=False)) == str(ops.check(warn=False))
+
+
+class TestUnevenWalks:
+    """Degrees or affinities so uneven that a shortcut would leave the range of its numbers."""
+
+    @pytest.mark.parametrize(("small", "dtype"), [(1e-50, np.float32), (1e-309, np.float64)])
+    def test_transposed_products_stay_finite(self, small, dtype):
+        K = np.kron(np.diag([1.0, small]), np.ones((2, 2)))
+        W = mdt.OperatorSet.from_affinities([K], dtype=dtype).trajectory([0])
+        np.testing.assert_allclose(W.T @ np.ones(4), 1.0, rtol=1e-6)
+
+    @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+    def test_anisotropy_does_not_depend_on_the_scale_of_the_affinity(self, scale):
+        K = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 1.0]])
+        expected = mdt.OperatorSet.from_affinities([K], anisotropy=2).views[0].toarray()
+        found = mdt.OperatorSet.from_affinities([scale * K], anisotropy=2).views[0].toarray()
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def test_asymmetry_is_measured_entry_by_entry(self):
+        K = np.eye(3) * 1e11
+        K[1, 2] = 1.0
+        with pytest.raises(ValueError, match=r"Ks\[0\].*symmetric.*\(1, 2\)"):
+            mdt.OperatorSet.from_affinities([K])
+
+    def test_rounding_of_float32_is_not_asymmetry(self, rng):
+        K = np.exp(-np.abs(rng.normal(size=(20, 1)) - rng.normal(size=(1, 20)))).astype(np.float32)
+        K = K + K.T
+        K[3, 4] = np.nextafter(K[3, 4], np.float32(9))
+        assert mdt.OperatorSet.from_affinities([K]).dtype == np.float32
+
+
+class TestNames:
+    def test_members_by_name(self, rng):
+        ops = mdt.build_operators({"rna": rng.normal(size=(20, 3)), "protein": rng.normal(size=(20, 3))})
+        np.testing.assert_array_equal(ops["protein"].toarray(), ops[1].toarray())
+        with pytest.raises(KeyError, match="'atac'"):
+            ops["atac"]
+
+    def test_a_second_identity_has_its_own_name(self, rng):
+        ops = mdt.build_operators(rng.normal(size=(20, 3))).with_identity().with_identity()
+        assert ops.names == ["view 0", "identity", "identity (2)"]
+        assert ops.trajectory(["identity (2)"]).word == (2,)
+
+    def test_one_bare_matrix_can_be_added(self, rng):
+        ops = mdt.build_operators(rng.normal(size=(20, 3)))
+        for P in (np.eye(20), scipy.sparse.eye_array(20, format="csr")):
+            assert ops.with_transitions(P).names == ["view 0", "given 0"]

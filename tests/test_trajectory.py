@@ -408,3 +408,37 @@ def test_copies_are_equal(rng, ops, weights, duplicate):
         np.testing.assert_array_equal(again.weights, W.weights)
         np.testing.assert_array_equal(again @ B, W @ B)
         np.testing.assert_array_equal(again.T @ B, W.T @ B)
+
+
+def test_high_powers_equal_repeated_steps(rng):
+    ops = mdt.build_operators(rng.normal(size=(30, 3)), n_neighbors=4).with_powers((2, 5, 6))
+    weights = np.array([[0.1, 0.2, 0.3, 0.4]])
+    P = ops[0].toarray()
+    expected = sum(w * np.linalg.matrix_power(P, s) for w, s in zip(weights[0], (1, 2, 5, 6), strict=True))
+    B = rng.normal(size=(30, 5))
+    np.testing.assert_allclose(ops.trajectory(weights) @ B, expected @ B, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(ops.trajectory(weights).T @ B, expected.T @ B, rtol=0, atol=1e-13)
+
+
+def test_float32_weights_need_only_be_as_good_as_float32(rng):
+    ops = mdt.build_operators([rng.normal(size=(20, 3)) for _ in range(3)])
+    raw = rng.random((4, 3)).astype(np.float32)
+    weights = raw / raw.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(ops.trajectory(weights).weights.sum(axis=1), 1.0, rtol=0, atol=1e-15)
+
+
+def test_parts_that_can_be_left_do_not_make_the_stationary_distribution_ambiguous():
+    W = mdt.OperatorSet.from_transitions([np.array([[1.0, 0.0], [0.5, 0.5]])]).trajectory([0])
+    # Warnings are errors here: none may be issued.
+    np.testing.assert_allclose(W.stationary_distribution(), [1.0, 0.0], rtol=0, atol=1e-11)
+
+
+def test_no_rows_no_distances(rng):
+    W = mdt.build_operators(rng.normal(size=(20, 3))).trajectory([0])
+    assert W.diffusion_distances([], weighting="uniform").shape == (0, 0)
+
+
+@pytest.mark.parametrize("members", ["with_uniform", "with_identity"])
+def test_blocks_without_columns(rng, members):
+    ops = getattr(mdt.build_operators(rng.normal(size=(20, 3))), members)()
+    assert (ops.trajectory([0, 1, 1]) @ np.empty((20, 0))).shape == (20, 0)

@@ -11,7 +11,7 @@ from scipy import sparse
 from . import _core, _graph
 from ._arguments import check_choice, check_integer, check_number
 from ._graph import METRICS, NeighborGraph
-from ._kernel import KERNELS, shape_kernel
+from ._kernel import KERNELS, check_bandwidth, shape_kernel
 from ._operators import OperatorSet, is_single
 from ._threads import n_threads
 from ._views import View, check_views
@@ -43,18 +43,21 @@ def build_operators(
     Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
         Rows are the same samples in every view. A bare 2-D array is one view.
     n_neighbors : "log" or int
-        Number of other points joined to each point; "log" is ``ceil(ln N)``, clamped to ``[1, N - 1]``.
+        Number of other points joined to each point; "log" is ``ceil(ln N)``, clamped to ``[1, N - 1]``. An int never
+        counts the point itself, whatever the preset.
     kernel : {"gaussian", "laplacian", "correlation", "adaptive", "binary"} or callable
         Affinity of two points at distance ``d``: ``exp(-d^2 / (2 sigma^2))``, ``exp(-d / sigma)``,
         ``exp(-d / (2 sigma))`` on the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i`` the distance to the
         last neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of distances.
     bandwidth : "max-min", float, array of one per sample, or callable
         ``sigma``; "max-min" is the largest of all distances to a nearest distinct point. A callable gets the
-        directed graph of distances as a CSR matrix and returns a number or one for each sample.
+        directed graph of distances as a CSR matrix and returns a number or one for each sample. With one for each
+        sample, ``sigma^2`` becomes ``sigma_i sigma_j`` (and ``b`` of the published kernel ``sqrt(b_i b_j)``).
     symmetrize : {"mean", "max", "min"}
         How the affinities of the two directions are combined; one missing direction counts as 0.
     neighbors : {"auto", "exact"}, (indices, distances), sparse graph of distances, or KNeighborsTransformer
-        Where neighbours come from. A graph that is given is used whole: `n_neighbors` does not apply to it.
+        Where neighbours come from. A graph that is given is used whole: `n_neighbors` does not apply to it, and
+        "max-min" looks at its edges only.
     metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed"}
         Distance of two samples; for "precomputed" the view is an (N, N) matrix of distances (a sparse one is a
         graph, used whole).
@@ -171,9 +174,10 @@ def _of_view(name: str, value: Any, v: int, names: list[str]) -> Any:
             raise ValueError(f"{name}: expected one value or one for each of {len(names)} views, got {len(value)}")
         return value[v]
     if isinstance(value, Mapping):
-        if set(value) != set(names):
-            raise ValueError(f"{name}: expected a value for each of {names}, got one for each of {sorted(value)}")
-        return value[names[v]]
+        by_name = {str(key): entry for key, entry in value.items()}
+        if set(by_name) != set(names):
+            raise ValueError(f"{name}: expected a value for each of {names}, got one for each of {list(by_name)}")
+        return by_name[names[v]]
     if is_pair and len(names) > 1:
         raise ValueError(f"{name}: expected a list with one graph for each of {len(names)} views, got one pair")
     return value
@@ -192,9 +196,10 @@ def _check_setting(setting: dict[str, Any], view: View) -> None:
     check_number("anisotropy", setting["anisotropy"])
     if isinstance(setting["neighbors"], str):
         check_choice("neighbors", setting["neighbors"], ("auto", "exact"))
-    if setting["n_neighbors"] != "log":
-        if isinstance(setting["n_neighbors"], str):
-            raise ValueError(f"n_neighbors: expected 'log' or an integer, got {setting['n_neighbors']!r}")
+    check_bandwidth(setting["bandwidth"], view.n_samples, view.name)
+    if isinstance(setting["n_neighbors"], str):
+        check_choice("n_neighbors", setting["n_neighbors"], ("log",))
+    else:
         check_integer("n_neighbors", setting["n_neighbors"], minimum=1, maximum=view.n_samples - 1)
     if setting["kernel"] == "correlation" and setting["metric"] == "euclidean":
         setting["metric"] = "correlation"

@@ -83,8 +83,10 @@ def search_table(
         X = X.toarray()
     try:
         if sparse.issparse(X):
-            parts = (np.asarray(X.indptr, np.int64), np.asarray(X.indices, np.int32), np.asarray(X.data, np.float64))
-            return _core.knn_sparse(X.shape[1], *parts, n_neighbors, metric, n_threads)
+            # Only columns that are used count: hashed features may have millions of empty ones.
+            used, columns = np.unique(X.indices, return_inverse=True)
+            parts = (np.asarray(X.indptr, np.int64), columns.astype(np.int32), np.asarray(X.data, np.float64))
+            return _core.knn_sparse(max(len(used), 1), *parts, n_neighbors, metric, n_threads)
         return _core.knn(X, n_neighbors, metric, method, n_threads)
     except ValueError as error:
         raise ValueError(f"Xs ({view.name}): {error}") from None
@@ -92,8 +94,11 @@ def search_table(
 
 def given(neighbors: Any, view: View) -> NeighborGraph:
     """Return a graph that the user brings: (indices, distances), a sparse matrix, or a transformer making one."""
-    if hasattr(neighbors, "fit_transform"):
-        made = neighbors.fit_transform(view.data)
+    if hasattr(neighbors, "fit_transform") and not isinstance(neighbors, type):
+        from sklearn.base import clone
+
+        # A clone, as in every scikit-learn pipeline: the user's object stays as it was.
+        made = clone(neighbors).fit_transform(view.data)
         if not sparse.issparse(made) or getattr(neighbors, "mode", "distance") != "distance":
             raise ValueError(
                 f"neighbors ({view.name}): expected a transformer that gives a sparse graph of distances "
@@ -143,6 +148,10 @@ def _from_triplets(
         raise ValueError(
             f"{name}: expected neighbours from 0 to {n_samples - 1}, got {column[where]} in row {row[where]}"
         )
+    if np.asarray(values).dtype.kind not in "biuf":
+        raise TypeError(f"{name}: expected real distances, got dtype {np.asarray(values).dtype}")
+    if not len(row):
+        raise ValueError(f"{name}: expected some neighbours, got a graph without edges")
     distances = np.asarray(values, dtype=np.float64)
     bad = ~(np.isfinite(distances) & (distances >= 0))
     if bad.any():
@@ -182,6 +191,10 @@ def _from_distance_matrix(X: Matrix, n_neighbors: int, name: str) -> NeighborGra
         raise ValueError(f"Xs ({name}): expected a square matrix of distances for metric='precomputed', got {X.shape}")
     if not isinstance(X, np.ndarray):
         return from_sparse(X, n, f"Xs ({name})")
+    diagonal = np.diagonal(X)
+    if diagonal.any():
+        row = int(np.flatnonzero(diagonal)[0])
+        raise ValueError(f"Xs ({name}): expected distance 0 from a sample to itself, got {diagonal[row]} at row {row}")
     if (X < 0).any():
         row, column = (int(i) for i in np.argwhere(X < 0)[0])
         raise ValueError(

@@ -83,27 +83,35 @@ def _call_kernel(kernel: Callable[..., Any], graph: NeighborGraph, name: str) ->
 def _resolve_bandwidth(bandwidth: Any, graph: NeighborGraph, max_min: float, name: str) -> tuple[Bandwidth, Bandwidth]:
     """Return the bandwidth in the units of the data and in the graph's units."""
     if isinstance(bandwidth, str):
+        return float(np.ldexp(max_min, graph.exponent)), max_min
+    if callable(bandwidth):
+        bandwidth = bandwidth(graph.to_csr())
+    sigma = _check_positive(bandwidth, graph.n_samples, name)
+    scaled = np.ldexp(sigma, -graph.exponent)
+    return (sigma, scaled) if sigma.ndim else (float(sigma), float(scaled))
+
+
+def check_bandwidth(bandwidth: Any, n_samples: int, name: str) -> None:
+    """Refuse a bandwidth that can be seen to be wrong before any distance is known."""
+    if isinstance(bandwidth, str):
         if bandwidth != "max-min":
             raise ValueError(
                 f"bandwidth ({name}): expected 'max-min', a number, an array of one per sample or a callable, "
                 f"got {bandwidth!r}"
             )
-        return float(np.ldexp(max_min, graph.exponent)), max_min
-    if callable(bandwidth):
-        bandwidth = bandwidth(graph.to_csr())
-    try:
-        sigma = np.asarray(bandwidth, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"bandwidth ({name}): expected a number or an array of one per sample, got {bandwidth!r}"
-        ) from None
-    if sigma.shape not in ((), (graph.n_samples,)):
-        raise ValueError(
-            f"bandwidth ({name}): expected a number or an array of {graph.n_samples}, got shape {sigma.shape}"
-        )
+    elif not callable(bandwidth):
+        _check_positive(bandwidth, n_samples, name)
+
+
+def _check_positive(bandwidth: Any, n_samples: int, name: str) -> NDArray[np.float64]:
+    """Return a positive number, or one for each sample, as an array."""
+    found = np.asarray(bandwidth)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"bandwidth ({name}): expected a number or an array of one per sample, got {bandwidth!r}")
+    if found.shape not in ((), (n_samples,)):
+        raise ValueError(f"bandwidth ({name}): expected a number or an array of {n_samples}, got shape {found.shape}")
+    sigma = found.astype(np.float64)
     bad = ~(np.isfinite(sigma) & (sigma > 0))
     if bad.any():
-        got = float(sigma[bad][0])
-        raise ValueError(f"bandwidth ({name}): expected positive finite numbers, got {got}")
-    scaled = np.ldexp(sigma, -graph.exponent)
-    return (sigma, scaled) if sigma.ndim else (float(sigma), float(scaled))
+        raise ValueError(f"bandwidth ({name}): expected positive finite numbers, got {float(sigma[bad][0])}")
+    return sigma

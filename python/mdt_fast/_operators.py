@@ -13,7 +13,7 @@ from scipy import sparse
 from . import _core
 from ._arguments import check_integer, check_number
 from ._threads import n_threads
-from ._views import check_matrix
+from ._views import check_matrix, check_names
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 # Rows of a given transition matrix may be off by this much before they are taken for a mistake.
 _STOCHASTIC_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-8}
-# Two entries that should be equal by symmetry may differ by this much of the largest entry.
-_SYMMETRY_TOLERANCE = 1e-10
+# Two entries that should be equal by symmetry may differ by this fraction of the larger.
+_SYMMETRY_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
+
+# Beyond this a power is a mistake, or wants another method.
+_MAX_POWER = 2**20
 
 
 class OperatorSet:
@@ -121,7 +124,8 @@ class OperatorSet:
         single = is_single(dtype, [K.dtype for K in matrices])
         transitions = []
         for v, K in enumerate(matrices):
-            K = _symmetric(K.astype(np.float64), f"Ks[{v}]")
+            tolerance = _SYMMETRY_TOLERANCE[K.dtype.type]
+            K = _symmetric(K.astype(np.float64), tolerance, f"Ks[{v}]")
             _refuse_negative(K, f"Ks[{v}]")
             transitions.append(
                 _named(f"Ks[{v}]", _core.Transition.from_affinity, K, anisotropy=float(anisotropy),
@@ -155,8 +159,12 @@ class OperatorSet:
         """Return the number of members."""
         return len(self._members)
 
-    def __getitem__(self, member: int) -> sparse.csr_array | LinearOperator:
-        """Return a member: a read-only CSR matrix if it is stored, else a linear operator."""
+    def __getitem__(self, member: int | str) -> sparse.csr_array | LinearOperator:
+        """Return a member by index or name: a read-only CSR matrix if it is stored, else a linear operator."""
+        if isinstance(member, str):
+            if member not in self.names:
+                raise KeyError(f"member: expected one of {self.names}, got {member!r}")
+            member = self.names.index(member)
         index = check_integer("member", member, minimum=-sys.maxsize)
         if not -len(self) <= index < len(self):
             raise IndexError(f"member: expected an index below {len(self)}, got {index}")
@@ -205,10 +213,15 @@ class OperatorSet:
         names: Sequence[str],
         transitions: Sequence[_core.Transition] = (),
     ) -> OperatorSet:
+        # A second identity is allowed; its name tells it from the first.
+        taken = list(self.names)
+        for name in names:
+            count = sum(t == name or t.startswith(f"{name} (") for t in taken)
+            taken.append(f"{name} ({count + 1})" if count else name)
         return OperatorSet(
             [*self._transitions, *transitions],
             [*self._members, *members],
-            [*self.names, *names],
+            taken,
             n_views=self.n_views,
             bandwidths=self.bandwidths,
             n_duplicates=self._n_duplicates,
@@ -239,14 +252,16 @@ class OperatorSet:
                 raise ValueError(f"to: expected 'uniform' or an integer >= 2, got {to!r}")
             exponent, landing = 0, "uniform"
         else:
-            exponent = check_integer("to", to, minimum=2)
+            exponent = check_integer("to", to, minimum=2, maximum=_MAX_POWER)
             landing = f"^{exponent}"
         members = [("teleport", v, alpha, exponent) for v in range(self.n_views)]
         return self._with(members, [f"teleport({name}, {alpha:g}, {landing})" for name in self.names[: self.n_views]])
 
     def with_powers(self, powers: Sequence[int]) -> OperatorSet:
         """Add ``P_v^s`` for each s in `powers` and each base view, applied as s steps."""
-        exponents = [check_integer("powers", s, minimum=1) for s in powers]
+        if not isinstance(powers, (Sequence, np.ndarray)):
+            raise TypeError(f"powers: expected a sequence of integers, got {powers!r}")
+        exponents = [check_integer("powers", s, minimum=1, maximum=_MAX_POWER) for s in powers]
         if not exponents:
             raise ValueError("powers: expected at least one exponent, got none")
         members = [("power", v, s) for s in exponents for v in range(self.n_views)]
@@ -255,8 +270,7 @@ class OperatorSet:
     def with_transitions(self, Ps: Any, *, names: Sequence[str] | None = None) -> OperatorSet:
         """Add row-stochastic matrices as members; they are not base views, so quality does not look at them."""
         first = len(self._transitions)
-        default = [f"given {first - self.n_views + i}" for i in range(len(Ps))] if not isinstance(Ps, dict) else None
-        matrices, names = _check_square(Ps, "Ps", names or default)
+        matrices, names = _check_square(Ps, "Ps", names, default="given", start=first - self.n_views)
         if matrices[0].shape[0] != self.n_samples:
             got = matrices[0].shape
             raise ValueError(f"Ps: expected matrices of shape {(self.n_samples, self.n_samples)}, got {got}")
@@ -314,7 +328,9 @@ def is_single(dtype: DTypeLike | None, given: Sequence[Any]) -> bool:
     return bool(wanted == np.float32)
 
 
-def _check_square(given: Any, argument: str, names: Sequence[str] | None) -> tuple[list[sparse.csr_array], list[str]]:
+def _check_square(
+    given: Any, argument: str, names: Sequence[str] | None, *, default: str = "view", start: int = 0
+) -> tuple[list[sparse.csr_array], list[str]]:
     """Return square finite CSR matrices of one size and their names."""
     if isinstance(given, dict):
         names = list(map(str, given)) if names is None else names
@@ -342,17 +358,11 @@ def _check_square(given: Any, argument: str, names: Sequence[str] | None) -> tup
     if len(set(shapes)) > 1:
         raise ValueError(f"{argument}: expected matrices of one size, got {shapes}")
     if names is None:
-        names = [f"view {v}" for v in range(len(matrices))]
+        names = [f"{default} {start + v}" for v in range(len(matrices))]
     if len(names) != len(matrices):
         raise ValueError(f"names: expected {len(matrices)} names, got {len(names)}")
-    return matrices, _check_names(names)
-
-
-def _check_names(names: Sequence[str]) -> list[str]:
-    repeated = [name for i, name in enumerate(names) if name in names[:i]]
-    if repeated:
-        raise ValueError(f"names: expected unique names, got {repeated[0]!r} twice")
-    return [str(name) for name in names]
+    check_names(names, "names")
+    return matrices, [str(name) for name in names]
 
 
 def _refuse_negative(matrix: sparse.csr_array, name: str) -> None:
@@ -363,12 +373,15 @@ def _refuse_negative(matrix: sparse.csr_array, name: str) -> None:
         raise ValueError(f"{name}: expected non-negative entries, got {got} at ({row}, {matrix.indices[where]})")
 
 
-def _symmetric(K: sparse.csr_array, name: str) -> sparse.csr_array:
+def _symmetric(K: sparse.csr_array, tolerance: float, name: str) -> sparse.csr_array:
     """Return K made exactly symmetric; refuse it if it is not nearly so."""
     difference = abs(K - K.T).tocoo()
     if difference.nnz:
-        worst = int(difference.data.argmax())
-        if difference.data[worst] > _SYMMETRY_TOLERANCE * abs(K.data).max():
+        # Of a pair only one entry may be stored; the larger of the two is what the difference is measured by.
+        larger = sparse.csr_array(abs(K).maximum(abs(K.T)))[difference.row, difference.col]
+        excess = difference.data - tolerance * np.asarray(larger).ravel()
+        worst = int(excess.argmax())
+        if excess[worst] > 0:
             i, j = int(difference.row[worst]), int(difference.col[worst])
             raise ValueError(
                 f"{name}: expected a symmetric matrix, got {K[i, j]} at ({i}, {j}) and {K[j, i]} at ({j}, {i})"

@@ -20,8 +20,9 @@ from ._warnings import ConvergenceWarning, OperatorWarning
 if TYPE_CHECKING:
     from ._operators import OperatorSet
 
-# Weights of a step may miss 1 by this much; they are then rescaled.
+# Weights of a step may miss 1 by this much (float32 ones, softmaxes say, by more); they are then rescaled.
 _SIMPLEX_TOLERANCE = 1e-8
+_SIMPLEX_TOLERANCE_SINGLE = 1e-5
 # Columns of the identity that toarray sends through the factors at a time.
 _PANEL = 256
 
@@ -222,6 +223,8 @@ class Trajectory(_MatrixFree):
         distribution, residual, iterations = core.stationary_distribution(
             self.weights, tolerance, passes, self._threads
         )
+        if not np.isfinite(distribution).all():
+            raise FloatingPointError("stationary_distribution: the power iteration left the range of its numbers")
         if residual > tolerance:
             warnings.warn(
                 f"the stationary distribution still changes by {residual:.2g} after {iterations} passes "
@@ -259,6 +262,8 @@ class Trajectory(_MatrixFree):
 
     def _check_rows(self, rows: Any) -> list[int]:
         chosen = np.asarray(rows)
+        if chosen.shape == (0,):
+            return []
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
             raise TypeError(f"rows: expected a sequence of integers, got {rows!r}")
         n = self.operators.n_samples
@@ -276,7 +281,11 @@ class Trajectory(_MatrixFree):
         if not bases:
             return self.operators.n_samples
         union = sum((self.operators._matrix(b) for b in bases[1:]), start=self.operators._matrix(bases[0]))
-        return int(connected_components(union, directed=True, connection="strong", return_labels=False))
+        count, label = connected_components(union, directed=True, connection="strong")
+        # Parts that can be left hold no mass in the end: only closed ones have a distribution of their own.
+        edges = union.tocoo()
+        leaves = label[edges.row] != label[edges.col]
+        return int(count - len(np.unique(label[edges.row[leaves]])))
 
 
 class TransposedTrajectory(_MatrixFree):
@@ -313,6 +322,7 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
         raise ValueError("weights: expected rows of one length, got rows of different lengths") from None
     if weights.dtype.kind not in "biuf":
         raise TypeError(f"weights: expected real numbers, got dtype {weights.dtype}")
+    tolerance = _SIMPLEX_TOLERANCE_SINGLE if weights.dtype in (np.float32, np.float16) else _SIMPLEX_TOLERANCE
     weights = weights.astype(np.float64)
     if weights.ndim != 2 or weights.shape[1] != len(operators):
         raise ValueError(
@@ -323,7 +333,7 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
         got = weights[row, member]
         raise ValueError(f"weights: expected finite non-negative numbers, got {got} in row {row}, column {member}")
     sums = weights.sum(axis=1)
-    off = np.abs(sums - 1) > _SIMPLEX_TOLERANCE
+    off = np.abs(sums - 1) > tolerance
     if off.any():
         row = int(np.flatnonzero(off)[0])
         raise ValueError(f"weights: expected rows that sum to 1, got {sums[row]} in row {row}")
@@ -344,6 +354,8 @@ def _member_index(step: Any, operators: OperatorSet) -> int:
 
 
 def _check_length(x: Any, length: int, ndim: int) -> NDArray[Any]:
+    if sparse.issparse(x):
+        raise TypeError("vectors: expected a dense array, got a sparse matrix; give x.toarray()")
     array: NDArray[Any] = np.asarray(x)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"vectors: expected numbers, got dtype {array.dtype}")

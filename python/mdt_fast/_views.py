@@ -1,10 +1,11 @@
 """Views as people hold them become named, finite, floating-point matrices with the same number of rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 # A dense array or a SciPy csr_array; SciPy has no types of its own.
@@ -36,6 +37,7 @@ def check_views(Xs: Any) -> list[View]:
         raise TypeError(f"Xs: expected a list, tuple or dict of 2-D arrays, got {type(Xs).__name__}")
     if not pairs:
         raise ValueError("Xs: expected at least one view, got none")
+    check_names([name for name, _ in pairs], "Xs")
     views = [View(name, check_matrix(X, f"Xs ({name})")) for name, X in pairs]
     sizes = {view.name: view.n_samples for view in views}
     if len(set(sizes.values())) > 1:
@@ -44,6 +46,13 @@ def check_views(Xs: Any) -> list[View]:
     for view in views:
         check_samples(view)
     return views
+
+
+def check_names(names: Sequence[str], argument: str) -> None:
+    """Refuse names that do not tell things apart."""
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if repeated:
+        raise ValueError(f"{argument}: expected unique names, got {repeated[0]!r} twice")
 
 
 def check_samples(view: View) -> None:
@@ -59,6 +68,8 @@ def check_matrix(X: Any, name: str) -> Matrix:
     """Return a finite 2-D matrix in float32 or float64; everything but float32 and float16 becomes float64."""
     if sparse.issparse(X):
         _check_dtype(X.dtype, name)
+        if X.ndim != 2:
+            raise ValueError(f"{name}: expected a 2-D matrix (samples, features), got {X.ndim}-D")
         rows = sparse.csr_array(X, dtype=_float_type(X.dtype))
         if not rows.has_canonical_format:
             # A copy: the caller's matrix stays as it is.
@@ -69,7 +80,11 @@ def check_matrix(X: Any, name: str) -> Matrix:
             row = int(np.searchsorted(rows.indptr, where, side="right")) - 1
             _refuse_non_finite(name, row, int(rows.indices[where]), rows.data[where])
         return rows
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"{name}: expected an array without a mask, got a masked array; fill or drop what is missing")
     array = np.asarray(X)
+    if array.dtype == object and hasattr(X, "to_numpy"):
+        array = _nullable_columns(X, array)
     if array.ndim == 0 and not isinstance(X, np.ndarray):
         raise TypeError(f"{name}: expected a 2-D array (samples, features), got {type(X).__name__}")
     _check_dtype(array.dtype, name)
@@ -84,6 +99,14 @@ def check_matrix(X: Any, name: str) -> Matrix:
         row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
         _refuse_non_finite(name, row, column, array[row, column])
     return array
+
+
+def _nullable_columns(frame: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """Return a frame of pandas' nullable numbers, which NumPy sees as objects, as floats; any other as it was."""
+    try:
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        return array
 
 
 def _is_matrix_like(X: Any) -> bool:

@@ -4,6 +4,8 @@
 //! of `N * cols` elements (one more for each extra power in a step); wide inputs are cut into panels, so memory does not grow
 //! with the number of columns.
 
+use std::sync::Arc;
+
 use crate::block::Block;
 use crate::exec::Exec;
 use crate::operator_set::{OperatorSet, Step};
@@ -117,32 +119,27 @@ impl<'a, T: Real> Trajectory<'a, T> {
         exec: &Exec,
     ) -> Result<()> {
         exec.check()?;
-        let mut lower: Vec<Block<T>> = Vec::new();
-        // For each part, which block its last factor is applied to: None is x itself.
-        let mut inputs = Vec::with_capacity(step.powers.len());
-        let mut reached: Option<(usize, u32)> = None;
-        for power in &step.powers {
-            let mut done = match reached {
-                Some((base, exponent)) if base == power.base => exponent,
-                _ => 0,
-            };
-            while done + 1 < power.exponent {
-                let input = if done == 0 { x } else { lower.last().map_or(x, |block| &block[..]) };
+        // The block that the last factor of each power is applied to: P^(s-1) x. Only those are kept.
+        let mut lower: Vec<Option<Arc<Block<T>>>> = Vec::with_capacity(step.powers.len());
+        for (p, power) in step.powers.iter().enumerate() {
+            let previous = p.checked_sub(1).filter(|&q| step.powers[q].base == power.base);
+            let (mut done, mut reached) = previous.map_or((1, None), |q| (step.powers[q].exponent, lower[q].clone()));
+            while done < power.exponent {
                 let mut next = Block::zeros(x.len());
+                let input = reached.as_ref().map_or(x, |block| &block[..]);
                 let term = self.set.walks()[power.base].term(T::ONE, direction, input);
                 sparse_step(&[term], Remainder { identity: T::ZERO, input: x, offset: None }, cols, &mut next, exec)?;
-                lower.push(next);
+                reached = Some(Arc::new(next));
                 done += 1;
             }
-            reached = Some((power.base, done));
-            inputs.push(if done == 0 { None } else { Some(lower.len() - 1) });
+            lower.push(reached);
         }
         let terms: Vec<_> = step
             .powers
             .iter()
-            .zip(&inputs)
-            .map(|(p, input)| {
-                let input = input.map_or(x, |i| &lower[i][..]);
+            .zip(&lower)
+            .map(|(p, lower)| {
+                let input = lower.as_ref().map_or(x, |block| &block[..]);
                 self.set.walks()[p.base].term(T::from_f64(p.weight), direction, input)
             })
             .collect();

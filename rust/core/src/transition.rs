@@ -24,10 +24,13 @@ struct Degrees<T> {
 }
 
 impl<T: Real> Degrees<T> {
+    /// None where degrees are so uneven that some leave the range of `T`: the explicit transpose then serves.
+    ///
     /// The inverse follows from the rounded degrees, so that a walk read back from storage is the same to the last bit.
-    fn new(degrees: Vec<T>) -> Self {
-        let inverse = degrees.iter().map(|d| T::from_f64(1.0 / d.to_f64())).collect();
-        Self { degrees, inverse }
+    fn new(degrees: Vec<T>) -> Option<Self> {
+        let inverse: Vec<T> = degrees.iter().map(|d| T::from_f64(1.0 / d.to_f64())).collect();
+        let is_normal = |v: &T| (T::TINY..f64::INFINITY).contains(&v.to_f64());
+        (degrees.iter().all(is_normal) && inverse.iter().all(is_normal)).then_some(Self { degrees, inverse })
     }
 }
 
@@ -49,7 +52,10 @@ impl<T: Real> Transition<T> {
     pub fn from_symmetric(mut affinity: Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Self> {
         Error::check_size("affinity columns", affinity.n_rows(), affinity.n_cols())?;
         if anisotropy != 0.0 {
-            let density: Vec<f64> = affinity.row_sums(exec)?.iter().map(|q| q.powf(-anisotropy)).collect();
+            let sums = affinity.row_sums(exec)?;
+            // A common factor of the densities changes no walk, but could leave the range.
+            let largest = sums.iter().copied().fold(0.0, f64::max);
+            let density: Vec<f64> = sums.iter().map(|q| (q / largest).powf(-anisotropy)).collect();
             affinity.map_values(exec, |i, j, v| T::from_f64(v.to_f64() * density[i] * density[j]))?;
         }
         let sums = affinity.normalize_rows(exec)?;
@@ -59,10 +65,10 @@ impl<T: Real> Transition<T> {
                 sums[row]
             )));
         }
-        // Degrees matter up to a common factor only; around 1 neither they nor their inverses leave the range of f32.
+        // Degrees matter up to a common factor only.
         let scale = sums.iter().copied().fold(0.0, f64::max);
         let degrees = Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
-        Ok(Self { matrix: affinity, degrees: Some(degrees), transpose: OnceLock::new() })
+        Ok(Self { matrix: affinity, degrees, transpose: OnceLock::new() })
     }
 
     /// A row-stochastic matrix; its rows are divided by their sums, which must be within `tolerance` of 1.
@@ -90,14 +96,14 @@ impl<T: Real> Transition<T> {
         if let Some(d) = &degrees {
             Error::check_size("degrees", matrix.n_rows(), d.len())?;
         }
-        Ok(Self { matrix, degrees: degrees.map(Degrees::new), transpose: OnceLock::new() })
+        Ok(Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() })
     }
 
     /// The same walk rounded to single precision.
     #[must_use]
     pub fn to_single(&self) -> Transition<f32> {
         let round = |values: &[T]| values.iter().map(|v| v.to_f64() as f32).collect();
-        let degrees = self.degrees.as_ref().map(|d| Degrees::new(round(&d.degrees)));
+        let degrees = self.degrees.as_ref().and_then(|d| Degrees::new(round(&d.degrees)));
         let matrix = self.matrix.with_values(round(self.matrix.values()));
         Transition { matrix, degrees, transpose: OnceLock::new() }
     }

@@ -76,11 +76,6 @@ impl Nearest {
         }
     }
 
-    /// Is it full of points that coincide with the query?
-    pub fn is_full_of_duplicates(&self) -> bool {
-        self.heap.len() == self.k && self.heap.peek().is_some_and(|worst| worst.distance == 0.0)
-    }
-
     pub fn smallest_positive(&self) -> f64 {
         self.smallest_positive
     }

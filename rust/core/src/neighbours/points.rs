@@ -13,6 +13,9 @@ const SAFE_EXPONENT: i32 = 480;
 /// Where the largest coordinate is smaller than `2^SMALL_EXPONENT`, squares of differences could vanish.
 const SMALL_EXPONENT: i32 = -200;
 
+/// Unit rows closer than some ten roundings (squared) have one direction: proportional rows coincide, as they should.
+const SAME_DIRECTION: f64 = 1024.0 * f64::EPSILON * f64::EPSILON;
+
 /// The distance of two points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
@@ -31,7 +34,13 @@ impl Metric {
     pub(super) fn distance(self, key: f64) -> f64 {
         match self {
             Self::Euclidean => key.sqrt(),
-            Self::Cosine | Self::Correlation => key / 2.0,
+            Self::Cosine | Self::Correlation => {
+                if key <= SAME_DIRECTION {
+                    0.0
+                } else {
+                    key / 2.0
+                }
+            }
             Self::Manhattan => key,
         }
     }
@@ -41,7 +50,7 @@ impl Metric {
         match self {
             // Two squares may have one rounded root.
             Self::Euclidean => distance * distance * (1.0 + 4.0 * f64::EPSILON),
-            Self::Cosine | Self::Correlation => distance * 2.0,
+            Self::Cosine | Self::Correlation => (distance * 2.0).max(SAME_DIRECTION),
             Self::Manhattan => distance,
         }
     }
@@ -90,6 +99,7 @@ impl<T: Real> Coordinates<'_, T> {
 /// Exact keys between points.
 pub(super) trait Keys: Sync {
     fn len(&self) -> usize;
+    /// The largest number of terms in a key.
     fn dimension(&self) -> usize;
     fn metric(&self) -> Metric;
     fn key(&self, i: usize, j: usize) -> f64;
@@ -343,8 +353,9 @@ impl Keys for SparsePoints {
         self.rows.n_rows()
     }
 
+    /// No sum over a pair has more terms than the two longest rows have entries.
     fn dimension(&self) -> usize {
-        self.rows.n_cols()
+        2 * (0..self.rows.n_rows()).map(|i| self.rows.range(i).len()).max().unwrap_or(0)
     }
 
     fn metric(&self) -> Metric {

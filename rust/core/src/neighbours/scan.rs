@@ -11,9 +11,7 @@ use std::ops::Range;
 use super::Found;
 use super::nearest::Nearest;
 use super::points::{DensePoints, Keys, SparsePoints};
-use super::screen::{
-    Bounds, Centred, DenseScreen, LANES, Screen, SparseScreen, is_coarse_enough, sparse_squared_norms,
-};
+use super::screen::{Bounds, Centred, DenseScreen, Screen, SparseScreen, is_coarse_enough, sparse_squared_norms};
 use crate::exec::Exec;
 use crate::{Real, Result};
 
@@ -88,8 +86,8 @@ fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<Found>> {
 fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec: &Exec) -> Result<Vec<Found>> {
     let n = points.len();
     let mut found = vec![Found::default(); n];
-    let scratch = || (Vec::new(), vec![E::ZERO; BLOCK * LANES]);
-    exec.for_pieces(&mut found, LANES, scratch, |first, piece, (panel, products)| {
+    let scratch = || (Vec::new(), vec![E::ZERO; BLOCK * screen.lanes()]);
+    exec.for_pieces(&mut found, screen.lanes(), scratch, |first, piece, (panel, products)| {
         let lanes = piece.len();
         screen.load(first..first + lanes, panel);
         let mut queries = Queries::new(first, lanes, k);
@@ -201,9 +199,13 @@ impl<E: Real> Queries<E> {
         let query = self.first + lane;
         if self.lanes[lane].noted.len() >= self.k {
             let upper = |&(value, j): &(E, u32)| value.to_f64() + bounds.spread(query, j as usize);
-            let mut uppers: Vec<f64> = self.lanes[lane].noted.iter().map(upper).collect();
+            let noted = &self.lanes[lane].noted;
+            let mut uppers: Vec<f64> = noted.iter().map(upper).collect();
             let (_, kth, _) = uppers.select_nth_unstable_by(self.k - 1, f64::total_cmp);
-            self.lower_threshold(lane, E::from_f64(*kth));
+            // Where k points may coincide with the query, the nearest that surely does not must stay, for the bandwidth.
+            let distinct = noted.iter().filter(|(value, _)| bounds.is_distinct(query, *value)).map(upper);
+            let threshold = kth.max(distinct.fold(f64::INFINITY, f64::min));
+            self.lower_threshold(lane, E::from_f64(threshold));
         }
         let threshold = self.thresholds[lane];
         self.lanes[lane].noted.retain(|(value, _)| *value <= threshold);
@@ -230,18 +232,7 @@ impl<E: Real> Queries<E> {
             self.drop_distant(bounds, lane);
             self.compare_noted(points, lane);
         }
-        let first = self.first;
-        let finish = |(lane, Lane { nearest, .. }): (usize, Lane<E>)| {
-            let only_duplicates = nearest.is_full_of_duplicates();
-            let mut found = Found::from(nearest);
-            if only_duplicates {
-                // The nearest distinct point need not have been among the finalists.
-                let distances = (0..points.len()).map(|j| points.distance(first + lane, j));
-                found.nearest_positive = distances.filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min);
-            }
-            found
-        };
-        self.lanes.into_iter().enumerate().map(finish).collect()
+        self.lanes.into_iter().map(|lane| lane.nearest.into()).collect()
     }
 }
 

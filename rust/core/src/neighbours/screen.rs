@@ -20,6 +20,9 @@ use crate::{Real, Result};
 /// How many queries are screened together: the width of a panel. A multiple of the widest tiles (96) of the products.
 pub(super) const LANES: usize = 192;
 
+/// Memory for a dense panel of sparse queries.
+const PANEL_BYTES: usize = 1 << 22;
+
 /// Rows that one thread prepares at a time.
 const ROWS_PER_PIECE: usize = 512;
 
@@ -27,7 +30,11 @@ const ROWS_PER_PIECE: usize = 512;
 pub(super) trait Screen<E: Real>: Sync {
     /// What [`Self::products`] needs of the points.
     fn bounds(&self) -> &Bounds<E>;
-    /// Coordinates of up to [`LANES`] queries, laid out for [`Self::products`].
+    /// How many queries a panel holds.
+    fn lanes(&self) -> usize {
+        LANES
+    }
+    /// Coordinates of up to [`Self::lanes`] queries, laid out for [`Self::products`].
     fn load(&self, queries: Range<usize>, panel: &mut Vec<E>);
     /// `out[r * lanes + l] = point_r . query_l`.
     fn products(&self, panel: &[E], lanes: usize, points: Range<usize>, out: &mut [E]);
@@ -39,16 +46,19 @@ pub(super) struct Bounds<E> {
     pub norms: Vec<E>,
     /// Exact keys are multiplied by this to get screen units.
     key_scale: f64,
-    /// Covers products that fall below the smallest normal number.
+    /// Covers products that fall below the smallest normal number, and keys that count as 0.
     floor: f64,
     gamma: f64,
 }
 
 impl<E: Real> Bounds<E> {
-    fn new(norms: impl Iterator<Item = f64>, dimension: usize, scale: f64) -> Self {
+    fn new(norms: impl Iterator<Item = f64>, points: &impl Keys, scale: f64) -> Self {
+        let dimension = points.dimension();
         let gamma = gamma::<E>(dimension);
         let norms = norms.map(|n| E::from_f64(n * (1.0 - gamma))).collect();
-        Self { norms, key_scale: scale * scale, floor: 8.0 * dimension as f64 * E::TINY, gamma }
+        let key_scale = scale * scale;
+        let floor = 8.0 * dimension as f64 * E::TINY + points.metric().largest_key(0.0) * key_scale;
+        Self { norms, key_scale, floor, gamma }
     }
 
     /// A point `r` can be skipped for query `q` when `norms[r] - 2 r.q > threshold(q, bound)`, `bound` the largest key of use.
@@ -57,9 +67,12 @@ impl<E: Real> Bounds<E> {
         let exact = bound * self.key_scale - own + self.floor;
         E::from_f64(exact + (bound * self.key_scale + own.abs()) * self.gamma)
     }
-}
 
-impl<E: Real> Bounds<E> {
+    /// Is a point with this screened value surely at a positive distance from the query?
+    pub fn is_distinct(&self, query: usize, value: E) -> bool {
+        value.to_f64() + self.norms[query].to_f64() > self.floor
+    }
+
     /// How far the true distance of a pair can lie above its lowered one.
     pub fn spread(&self, query: usize, point: usize) -> f64 {
         let norms = self.norms[query].to_f64() + self.norms[point].to_f64();
@@ -170,7 +183,7 @@ impl<E: Real> DenseScreen<E> {
                 Ok(())
             },
         )?;
-        let bounds = Bounds::new(centred.scaled_squared_norms.iter().copied(), dimension, centred.scale);
+        let bounds = Bounds::new(centred.scaled_squared_norms.iter().copied(), points, centred.scale);
         Ok(Self { data, dimension, bounds })
     }
 
@@ -209,7 +222,7 @@ impl<E: Real> SparseScreen<E> {
         let rows = &points.rows;
         let scale = unit_scale(rows.values().iter().fold(0.0, |m: f64, v| m.max(v.abs())));
         let values = rows.values().iter().map(|v| E::from_f64(v * scale)).collect();
-        let bounds = Bounds::new(squared_norms.iter().map(|n| n * scale * scale), rows.n_cols(), scale);
+        let bounds = Bounds::new(squared_norms.iter().map(|n| n * scale * scale), points, scale);
         Self { rows: rows.with_values(values), bounds }
     }
 }
@@ -222,6 +235,11 @@ pub(super) fn sparse_squared_norms(points: &SparsePoints) -> Vec<f64> {
 impl<E: Real> Screen<E> for SparseScreen<E> {
     fn bounds(&self) -> &Bounds<E> {
         &self.bounds
+    }
+
+    /// Fewer for many columns: the panel is dense, and should stay in cache.
+    fn lanes(&self) -> usize {
+        (PANEL_BYTES / (self.rows.n_cols().max(1) * size_of::<E>())).clamp(16, LANES)
     }
 
     fn load(&self, queries: Range<usize>, panel: &mut Vec<E>) {
