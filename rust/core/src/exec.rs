@@ -83,6 +83,16 @@ impl Exec {
         })
     }
 
+    /// Calls `work(i, scratch)` for `i` in `0..count`, in parallel.
+    pub fn for_each<S>(
+        &self,
+        count: usize,
+        scratch: impl Fn() -> S + Sync + Send,
+        work: impl Fn(usize, &mut S) -> Result<()> + Sync + Send,
+    ) -> Result<()> {
+        self.for_pieces(&mut vec![(); count], 1, scratch, |i, _, state| work(i, state))
+    }
+
     /// `work(i)` for `i` in `0..count`, in parallel, results in order.
     pub fn map<R: Send>(&self, count: usize, work: impl Fn(usize) -> Result<R> + Sync + Send) -> Result<Vec<R>> {
         if self.threads == 1 || count <= 1 {

@@ -25,7 +25,11 @@ use nearest::Nearest;
 use points::{Keys, Points};
 
 /// Up to this many dimensions the tree beats the blocked scan (measured: `benches/RESULTS.md`).
-const TREE_MAX_DIMENSIONS: usize = 6;
+const TREE_MAX_DIMENSIONS: usize = 4;
+/// And up to this many where there are at least [`TREE_MANY_POINTS`].
+const TREE_MAX_DIMENSIONS_OF_MANY: usize = 6;
+/// From here on the tree's better growth outweighs two more dimensions.
+const TREE_MANY_POINTS: usize = 30_000;
 /// Below this many points a scan fits the cache and nothing beats it.
 const TREE_MIN_POINTS: usize = 256;
 
@@ -110,7 +114,9 @@ impl<T: Real> Points<'_, T> {
     fn search(&self, k: usize, method: Method, exec: &Exec) -> Result<Vec<Found>> {
         match self {
             Self::Dense(points) => {
-                let few = points.dimension() <= TREE_MAX_DIMENSIONS && points.len() >= TREE_MIN_POINTS;
+                let many = points.len() >= TREE_MANY_POINTS;
+                let most = if many { TREE_MAX_DIMENSIONS_OF_MANY } else { TREE_MAX_DIMENSIONS };
+                let few = points.dimension() <= most && points.len() >= TREE_MIN_POINTS;
                 match method {
                     Method::Tree => tree::search(points, k, exec),
                     Method::Auto if few => tree::search(points, k, exec),

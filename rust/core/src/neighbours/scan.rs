@@ -1,12 +1,14 @@
 //! All pairs in blocks.
 //!
-//! A task takes a block of queries and passes over the points block by block: a panel of products (192 queries x 256 points,
-//! 196 kB in single precision) is made and sifted while it is in cache, so memory is O(N k + N d), never O(N^2).
-//! Screened pairs are only noted at first; see [`Lane`]. The pass starts at the queries' own block and moves outwards:
-//! where the order of the data means something, neighbours are found early and the rest fails the screen. The order cannot
-//! change the answer.
+//! A task takes a block of points and pairs it with every later block: a panel of products (192 x 192, 147 kB in single
+//! precision) is made once and sifted twice while it is in cache, its columns and its rows taking turns as queries. Pairs
+//! that pass are only noted at first; see [`Lane`]. Memory is O(N k + N d), never O(N^2).
+//!
+//! Every block is paired with itself before any other: where the order of the data means something, neighbours are found
+//! early and the rest fails the screen. The order cannot change the answer, so blocks may meet in any.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use super::Found;
 use super::nearest::Nearest;
@@ -15,7 +17,7 @@ use super::screen::{Bounds, Centred, DenseScreen, Screen, SparseScreen, is_coars
 use crate::exec::Exec;
 use crate::{Real, Result};
 
-/// Points in a block.
+/// Points in a block of the plain scan.
 const BLOCK: usize = 256;
 /// Panel columns that are tested together.
 const GROUP: usize = 16;
@@ -84,30 +86,47 @@ fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<Found>> {
 
 /// Pairs are compared exactly where the screen cannot rule them out.
 fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec: &Exec) -> Result<Vec<Found>> {
-    let n = points.len();
-    let mut found = vec![Found::default(); n];
-    let scratch = || (Vec::new(), vec![E::ZERO; BLOCK * screen.lanes()]);
-    exec.for_pieces(&mut found, screen.lanes(), scratch, |first, piece, (panel, products)| {
-        let lanes = piece.len();
-        screen.load(first..first + lanes, panel);
-        let mut queries = Queries::new(first, lanes, k);
-        for block in blocks_outwards(first / BLOCK, n) {
+    let (n, lanes, bounds) = (points.len(), screen.lanes(), screen.bounds());
+    let range = |block: usize| block * lanes..((block + 1) * lanes).min(n);
+    let count = n.div_ceil(lanes);
+    let queries: Vec<Mutex<Queries<E>>> = (0..count).map(|b| Mutex::new(Queries::new(range(b), k))).collect();
+    let lock = |block: usize| queries[block].lock().unwrap_or_else(PoisonError::into_inner);
+    let meet = |own: usize, others: Range<usize>, (panel, products): &mut (Vec<E>, Vec<E>)| -> Result<()> {
+        screen.load(range(own), panel);
+        // Each task starts elsewhere, so that two of them do not wait for the same blocks all the way.
+        let (first, number) = (others.start, others.len());
+        for other in (0..number).map(|step| first + (step + own * number / 2) % number) {
             exec.check()?;
-            let products = &mut products[..block.len() * lanes];
-            screen.products(panel, lanes, block.clone(), products);
-            pulp::Arch::new().dispatch(
-                #[inline(always)]
-                || queries.sift(points, screen.bounds(), block, products),
-            );
+            let products = &mut products[..range(own).len() * range(other).len()];
+            screen.products(panel, range(own).len(), range(other), products);
+            let arch = pulp::Arch::new();
+            let sift = |block: usize, role: Role| {
+                arch.dispatch(Sift { queries: &mut lock(block), points, bounds, role, products });
+            };
+            if other == own {
+                sift(own, Role::Both);
+            } else {
+                sift(own, Role::Columns(range(other)));
+                sift(other, Role::Rows(range(own)));
+            }
         }
-        let nearest = pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || queries.finish(points, screen.bounds()),
-        );
-        piece.iter_mut().zip(nearest).for_each(|(row, nearest)| *row = nearest);
         Ok(())
+    };
+    let scratch = || (Vec::new(), vec![E::ZERO; lanes * lanes]);
+    exec.for_each(count, scratch, |block, scratch| meet(block, block..block + 1, scratch))?;
+    // The first block meets all others, the last none: taken together, all tasks are equally long.
+    exec.for_each(count.div_ceil(2), scratch, |block, scratch| {
+        meet(block, block + 1..count, scratch)?;
+        let opposite = count - 1 - block;
+        if opposite == block { Ok(()) } else { meet(opposite, opposite + 1..count, scratch) }
     })?;
-    Ok(found)
+    let found = exec.map(count, |block| {
+        Ok(pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || lock(block).finish(points, bounds),
+        ))
+    })?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Blocks of points from the given one outwards, alternating sides.
@@ -130,6 +149,8 @@ struct Queries<E> {
     lanes: Vec<Lane<E>>,
     /// Of each query: a point whose screened value is above this is not among the nearest.
     thresholds: Vec<E>,
+    /// Upper bounds of what one lane has noted, while it is shortened.
+    uppers: Vec<f64>,
 }
 
 /// One query: points that may be among the nearest, and those already compared.
@@ -144,43 +165,73 @@ struct Lane<E> {
 }
 
 impl<E: Real> Queries<E> {
-    fn new(first: usize, lanes: usize, k: usize) -> Self {
+    fn new(queries: Range<usize>, k: usize) -> Self {
         let lane = Lane { noted: Vec::new(), nearest: Nearest::new(k) };
-        Self { first, k, thresholds: vec![E::INFINITY; lanes], lanes: vec![lane; lanes] }
+        let thresholds = vec![E::INFINITY; queries.len()];
+        Self { first: queries.start, k, thresholds, lanes: vec![lane; queries.len()], uppers: Vec::new() }
     }
 
-    /// Notes every pair of this panel that its lowered distance does not rule out.
+    /// Looks at the other points of the queries' own block: one selection among all of them gives a threshold that
+    /// hundreds of single notes would not.
     #[inline(always)]
-    fn sift(&mut self, points: &impl Keys, bounds: &Bounds<E>, block: Range<usize>, products: &[E]) {
+    fn start(&mut self, points: &impl Keys, bounds: &Bounds<E>, products: &[E]) {
         let two = E::ONE + E::ONE;
-        let whole = self.thresholds.len() / GROUP * GROUP;
-        for (j, row) in block.zip(products.chunks_exact(self.thresholds.len())) {
-            let norm = bounds.norms[j];
-            for from in (0..whole).step_by(GROUP) {
-                // Almost every group fails as a whole; over a fixed length this test is a few vector instructions.
-                let (products, thresholds) = (fixed(row, from), fixed(&self.thresholds, from));
-                let mut passes = false;
-                for lane in 0..GROUP {
-                    passes |= norm - two * products[lane] <= thresholds[lane];
-                }
-                if passes {
-                    self.note_group(points, bounds, j, row, from..from + GROUP);
-                }
+        let norms = &bounds.norms[self.first..self.first + self.lanes.len()];
+        let mut values = Vec::with_capacity(norms.len());
+        for (lane, row) in products.chunks_exact(norms.len()).enumerate() {
+            values.clear();
+            let all =
+                row.iter().zip(norms).zip(self.first as u32..).map(|((&p, &norm), point)| (norm - two * p, point));
+            values.extend(all.filter(|(_, point)| *point as usize != self.first + lane));
+            self.lower_to_kth(bounds, lane, &values);
+            for &(value, point) in &values {
+                self.note(points, bounds, lane, point as usize, value);
             }
-            self.note_group(points, bounds, j, row, whole..row.len());
         }
     }
 
+    /// Notes what the screen does not rule out; a column of the panel is a query, a row is a point.
     #[inline(always)]
-    fn note_group(&mut self, points: &impl Keys, bounds: &Bounds<E>, j: usize, row: &[E], group: Range<usize>) {
+    fn sift_columns(&mut self, points: &impl Keys, bounds: &Bounds<E>, rows: Range<usize>, products: &[E]) {
         let two = E::ONE + E::ONE;
-        for lane in group {
-            let value = bounds.norms[j] - two * row[lane];
-            if value <= self.thresholds[lane] && j != self.first + lane {
-                self.lanes[lane].noted.push((value, j as u32));
-                if self.lanes[lane].noted.len() == capacity(self.k) {
-                    self.shorten(points, bounds, lane);
+        for (j, row) in rows.zip(products.chunks_exact(self.lanes.len())) {
+            let norm = bounds.norms[j];
+            for from in (0..row.len()).step_by(GROUP) {
+                let group = from..(from + GROUP).min(row.len());
+                if any_within(&row[group.clone()], &self.thresholds[group.clone()], |p, t| norm - two * p <= t) {
+                    for lane in group {
+                        self.note(points, bounds, lane, j, norm - two * row[lane]);
+                    }
                 }
+            }
+        }
+    }
+
+    /// The same with the roles exchanged: a row of the panel is a query, a column is a point.
+    #[inline(always)]
+    fn sift_rows(&mut self, points: &impl Keys, bounds: &Bounds<E>, columns: Range<usize>, products: &[E]) {
+        let two = E::ONE + E::ONE;
+        let norms = &bounds.norms[columns.clone()];
+        for (lane, row) in products.chunks_exact(norms.len()).enumerate() {
+            for from in (0..row.len()).step_by(GROUP) {
+                let group = from..(from + GROUP).min(row.len());
+                let threshold = self.thresholds[lane];
+                if any_within(&row[group.clone()], &norms[group.clone()], |p, norm| norm - two * p <= threshold) {
+                    for c in group {
+                        self.note(points, bounds, lane, columns.start + c, norms[c] - two * row[c]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes a point for a query, if it passes.
+    #[inline(always)]
+    fn note(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize, point: usize, value: E) {
+        if value <= self.thresholds[lane] && point != self.first + lane {
+            self.lanes[lane].noted.push((value, point as u32));
+            if self.lanes[lane].noted.len() >= capacity(self.k) {
+                self.shorten(points, bounds, lane);
             }
         }
     }
@@ -196,19 +247,27 @@ impl<E: Real> Queries<E> {
     }
 
     fn drop_distant(&mut self, bounds: &Bounds<E>, lane: usize) {
-        let query = self.first + lane;
-        if self.lanes[lane].noted.len() >= self.k {
-            let upper = |&(value, j): &(E, u32)| value.to_f64() + bounds.spread(query, j as usize);
-            let noted = &self.lanes[lane].noted;
-            let mut uppers: Vec<f64> = noted.iter().map(upper).collect();
-            let (_, kth, _) = uppers.select_nth_unstable_by(self.k - 1, f64::total_cmp);
-            // Where k points may coincide with the query, the nearest that surely does not must stay, for the bandwidth.
-            let distinct = noted.iter().filter(|(value, _)| bounds.is_distinct(query, *value)).map(upper);
-            let threshold = kth.max(distinct.fold(f64::INFINITY, f64::min));
-            self.lower_threshold(lane, E::from_f64(threshold));
-        }
+        let mut noted = std::mem::take(&mut self.lanes[lane].noted);
+        self.lower_to_kth(bounds, lane, &noted);
         let threshold = self.thresholds[lane];
-        self.lanes[lane].noted.retain(|(value, _)| *value <= threshold);
+        noted.retain(|(value, _)| *value <= threshold);
+        self.lanes[lane].noted = noted;
+    }
+
+    /// Lowers the threshold of a lane to the `k`-th smallest upper bound of these points.
+    fn lower_to_kth(&mut self, bounds: &Bounds<E>, lane: usize, values: &[(E, u32)]) {
+        if values.len() < self.k {
+            return;
+        }
+        let query = self.first + lane;
+        let upper = |&(value, j): &(E, u32)| value.to_f64() + bounds.spread(query, j as usize);
+        self.uppers.clear();
+        self.uppers.extend(values.iter().map(upper));
+        let (_, kth, _) = self.uppers.select_nth_unstable_by(self.k - 1, f64::total_cmp);
+        // Where k points may coincide with the query, the nearest that surely does not must stay, for the bandwidth.
+        let distinct = values.iter().filter(|(value, _)| bounds.is_distinct(query, *value)).map(upper);
+        let threshold = kth.max(distinct.fold(f64::INFINITY, f64::min));
+        self.lower_threshold(lane, E::from_f64(threshold));
     }
 
     fn lower_threshold(&mut self, lane: usize, threshold: E) {
@@ -227,12 +286,12 @@ impl<E: Real> Queries<E> {
 
     /// The nearest of each query.
     #[inline(always)]
-    fn finish(mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<Found> {
+    fn finish(&mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<Found> {
         for lane in 0..self.lanes.len() {
             self.drop_distant(bounds, lane);
             self.compare_noted(points, lane);
         }
-        self.lanes.into_iter().map(|lane| lane.nearest.into()).collect()
+        self.lanes.drain(..).map(|lane| lane.nearest.into()).collect()
     }
 }
 
@@ -241,8 +300,52 @@ fn capacity(k: usize) -> usize {
     (4 * k).max(64)
 }
 
-/// `GROUP` elements from `from`.
+/// What the queries are in a panel of products.
+enum Role {
+    /// Its columns; the rows are these points.
+    Columns(Range<usize>),
+    /// Its rows; the columns are these points.
+    Rows(Range<usize>),
+    /// Rows and columns: their own block.
+    Both,
+}
+
+/// A panel to be sifted, as a type: [`pulp`] compiles it for each vector width, which it cannot do for what a closure
+/// calls unless the closure happens to be inlined.
+struct Sift<'a, E, P> {
+    queries: &'a mut Queries<E>,
+    points: &'a P,
+    bounds: &'a Bounds<E>,
+    role: Role,
+    products: &'a [E],
+}
+
+impl<E: Real, P: Keys> pulp::WithSimd for Sift<'_, E, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { queries, points, bounds, role, products } = self;
+        match role {
+            Role::Columns(rows) => queries.sift_columns(points, bounds, rows, products),
+            Role::Rows(columns) => queries.sift_rows(points, bounds, columns, products),
+            Role::Both => queries.start(points, bounds, products),
+        }
+    }
+}
+
+/// Does any pair of elements pass? Almost every group fails as a whole; at its usual length the test is a few vector
+/// instructions.
 #[inline(always)]
-fn fixed<E>(data: &[E], from: usize) -> &[E; GROUP] {
-    data[from..from + GROUP].try_into().expect("the slice has this length")
+fn any_within<E: Copy>(a: &[E], b: &[E], test: impl Fn(E, E) -> bool) -> bool {
+    let whole: Option<(&[E; GROUP], &[E; GROUP])> = a.try_into().ok().zip(b.try_into().ok());
+    let mut any = false;
+    if let Some((a, b)) = whole {
+        for k in 0..GROUP {
+            any |= test(a[k], b[k]);
+        }
+    } else {
+        a.iter().zip(b).for_each(|(&a, &b)| any |= test(a, b));
+    }
+    any
 }
