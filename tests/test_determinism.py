@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -211,3 +212,22 @@ def test_ctrl_c_ends_a_long_search_within_a_second(call):
             child.kill()
     assert answer == "interrupted\n"
     assert elapsed < 1.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_works_in_a_forked_process():
+    """Threads kept from an earlier call do not exist in a forked process, which must start its own."""
+    script = """
+        import os, warnings
+        import numpy as np
+        import mdt_fast as mdt
+        X = np.random.default_rng(0).normal(size=(3000, 10))
+        expected = mdt.nearest_neighbors(X, 5, n_jobs=2)[0]
+        warnings.simplefilter("ignore")
+        child = os.fork()
+        if child == 0:
+            same = np.array_equal(mdt.nearest_neighbors(X, 5, n_jobs=2)[0], expected)
+            os._exit(0 if same else 1)
+        raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use mdt_core::Error;
@@ -18,7 +17,7 @@ const SHORT: usize = 1 << 22;
 
 /// Runs `work` without the GIL on `n_threads` threads of its own. `cost` is a rough count of its elementary operations.
 ///
-/// Long work runs on other threads while this one waits and polls for signals: on Ctrl-C the stop flag goes up, the
+/// Long work runs on the pool while this thread waits and polls for signals: on Ctrl-C the stop flag goes up, the
 /// work returns at its next check, and the exception of the signal handler is raised.
 pub fn run<R: Send>(
     py: Python<'_>,
@@ -30,33 +29,20 @@ pub fn run<R: Send>(
         return py.detach(|| work(&Exec::with_threads(1))).map_err(to_exception);
     }
     let stop = Arc::new(AtomicBool::new(false));
-    let (result, signal) = py.detach(|| {
-        std::thread::scope(|scope| {
-            let (sender, receiver) = channel();
-            let exec = Exec::new(n_threads, Arc::clone(&stop));
-            let worker = scope.spawn(move || sender.send(work(&exec)));
-            let mut signal = None;
-            loop {
-                match receiver.recv_timeout(POLL) {
-                    Ok(result) => return (result, signal),
-                    Err(RecvTimeoutError::Timeout) =>
-                    {
-                        #[expect(
-                            clippy::redundant_closure_for_method_calls,
-                            reason = "the method has one lifetime only"
-                        )]
-                        if let Err(exception) = Python::attach(|py| py.check_signals()) {
-                            signal = Some(exception);
-                            stop.store(true, Ordering::Relaxed);
-                        }
-                    }
-                    Err(RecvTimeoutError::Disconnected) => match worker.join() {
-                        Err(panic) => std::panic::resume_unwind(panic),
-                        Ok(_) => unreachable!("a worker that ends without a panic has sent its result"),
-                    },
+    let exec = Exec::new(n_threads, Arc::clone(&stop));
+    let mut signal = None;
+    let result = py.detach(|| {
+        exec.run_aside(
+            POLL,
+            || work(&exec),
+            || {
+                #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime only")]
+                if let Err(exception) = Python::attach(|py| py.check_signals()) {
+                    signal = Some(exception);
+                    stop.store(true, Ordering::Relaxed);
                 }
-            }
-        })
+            },
+        )
     });
     match signal {
         Some(exception) => Err(exception),

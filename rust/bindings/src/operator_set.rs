@@ -87,7 +87,8 @@ fn apply<'py, T: Real + Element>(
     let (cols, x) = (block.shape()[1], elements(block)?);
     let cost = cost_per_column(&trajectory).saturating_mul(cols);
     // NumPy asks for huge pages, which saves a large result thousands of page faults.
-    let out = PyArray2::zeros(py, [set.n(), cols], false);
+    // SAFETY: any bits are a number, and every one of them is overwritten before anybody sees the array.
+    let out = unsafe { PyArray2::new(py, [set.n(), cols], false) };
     let mut writable = out.readwrite();
     let target = writable.as_slice_mut()?;
     run(py, n_threads, cost, |exec| trajectory.apply(x, cols, direction, target, exec))?;

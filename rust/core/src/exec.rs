@@ -1,13 +1,16 @@
 //! Where work runs and how it is stopped.
 //!
-//! An [`Exec`] belongs to one call: it owns its thread pool (never rayon's global one, so a library in the same process
-//! keeps its own settings) and a flag by which the caller stops it. Everything computed through it is a function of the
-//! input alone: work is cut into pieces whose bounds do not depend on the number of threads, and sums that cross pieces
-//! are added in the order of the pieces.
+//! An [`Exec`] belongs to one call: it holds a thread pool of its own (never rayon's global one, so a library in the same
+//! process keeps its own settings) and a flag by which the caller stops it. Everything computed through it is a function
+//! of the input alone: work is cut into pieces whose bounds do not depend on the number of threads, and sums that cross
+//! pieces are added in the order of the pieces.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::{Error, Result};
@@ -17,7 +20,7 @@ use crate::{Error, Result};
 pub struct Exec {
     threads: usize,
     stop: Arc<AtomicBool>,
-    pool: OnceLock<rayon::ThreadPool>,
+    pool: OnceLock<ThreadPool>,
 }
 
 impl Exec {
@@ -38,17 +41,48 @@ impl Exec {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// The pool, started at the first use that needs it: small work never pays for threads.
-    fn pool(&self) -> Result<&rayon::ThreadPool> {
+    /// How many threads there are.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The pool, taken at the first use that needs it: small work never pays for threads.
+    fn pool(&self) -> Result<&ThreadPool> {
         if let Some(pool) = self.pool.get() {
             return Ok(pool);
         }
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .thread_name(|i| format!("mdt-{i}"))
-            .build()
-            .map_err(|e| Error::Threads { threads: self.threads, reason: e.to_string() })?;
+        let pool = match shelf::take(self.threads) {
+            Some(pool) => pool,
+            None => rayon::ThreadPoolBuilder::new()
+                .num_threads(self.threads)
+                .thread_name(|i| format!("mdt-{i}"))
+                .build()
+                .map_err(|e| Error::Threads { threads: self.threads, reason: e.to_string() })?,
+        };
         Ok(self.pool.get_or_init(|| pool))
+    }
+
+    /// Runs `work` on the pool while the calling thread does `meanwhile` every now and then. Parallel loops inside `work`
+    /// start without waking this thread up.
+    pub fn run_aside<R: Send>(
+        &self,
+        every: Duration,
+        work: impl FnOnce() -> Result<R> + Send,
+        mut meanwhile: impl FnMut(),
+    ) -> Result<R> {
+        let (sender, receiver) = channel();
+        self.pool()?.in_place_scope(|scope| {
+            scope.spawn(move |_| drop(sender.send(work())));
+            loop {
+                match receiver.recv_timeout(every) {
+                    Ok(result) => return result,
+                    Err(RecvTimeoutError::Timeout) => meanwhile(),
+                    // The work panicked: so will the end of this scope.
+                    Err(RecvTimeoutError::Disconnected) => return Err(Error::Interrupted),
+                }
+            }
+        })
     }
 
     /// Calls `work(first, piece, scratch)` for consecutive pieces of `data` of `len` elements (the last may be shorter),
@@ -102,6 +136,47 @@ impl Exec {
         pool.install(|| {
             (0..count).into_par_iter().with_max_len(1).map(|i| self.check().and_then(|()| work(i))).collect()
         })
+    }
+}
+
+impl Drop for Exec {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            shelf::put_back(pool);
+        }
+    }
+}
+
+/// Pools between calls. Starting threads costs more than much of what is done with them: on a small machine new ones share
+/// a core for their first milliseconds.
+mod shelf {
+    use super::{Mutex, ThreadPool};
+
+    /// More calls at a time than this start threads of their own.
+    const PLACES: usize = 4;
+
+    static SHELF: Mutex<Vec<(u32, ThreadPool)>> = Mutex::new(Vec::new());
+
+    /// A pool of so many threads that nobody uses.
+    pub fn take(threads: usize) -> Option<ThreadPool> {
+        // Never waits: a process forked at a bad moment would wait for ever.
+        let mut shelf = SHELF.try_lock().ok()?;
+        let process = std::process::id();
+        if shelf.iter().any(|(owner, _)| *owner != process) {
+            // After a fork the threads are the parent's; even to say good-bye to them could block.
+            std::mem::forget(std::mem::take(&mut *shelf));
+        }
+        let place = shelf.iter().position(|(_, pool)| pool.current_num_threads() == threads)?;
+        Some(shelf.swap_remove(place).1)
+    }
+
+    pub fn put_back(pool: ThreadPool) {
+        if let Ok(mut shelf) = SHELF.try_lock() {
+            if shelf.len() == PLACES {
+                shelf.remove(0);
+            }
+            shelf.push((std::process::id(), pool));
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Nearest {
 
 impl Nearest {
     pub fn new(k: usize) -> Self {
-        Self { k, heap: BinaryHeap::with_capacity(k + 1), smallest_positive: f64::INFINITY }
+        Self { k, heap: BinaryHeap::new(), smallest_positive: f64::INFINITY }
     }
 
     /// Considers a point. True if [`Self::bound`] may have changed.
@@ -49,6 +49,9 @@ impl Nearest {
         }
         if self.heap.len() == self.k {
             self.heap.pop();
+        } else if self.heap.is_empty() {
+            // Only now: a search makes one of these for each point long before it needs them.
+            self.heap.reserve_exact(self.k);
         }
         self.heap.push(Candidate { distance, index });
         true

@@ -49,16 +49,19 @@ pub(super) struct Bounds<E> {
     /// Covers products that fall below the smallest normal number, and keys that count as 0.
     floor: f64,
     gamma: f64,
+    /// The largest of the norms.
+    largest_norm: f64,
 }
 
 impl<E: Real> Bounds<E> {
     fn new(norms: impl Iterator<Item = f64>, points: &impl Keys, scale: f64) -> Self {
         let dimension = points.dimension();
         let gamma = gamma::<E>(dimension);
-        let norms = norms.map(|n| E::from_f64(n * (1.0 - gamma))).collect();
+        let norms: Vec<E> = norms.map(|n| E::from_f64(n * (1.0 - gamma))).collect();
+        let largest_norm = norms.iter().fold(0.0, |largest: f64, norm| largest.max(norm.to_f64()));
         let key_scale = scale * scale;
         let floor = 8.0 * dimension as f64 * E::TINY + points.metric().largest_key(0.0) * key_scale;
-        Self { norms, key_scale, floor, gamma }
+        Self { norms, key_scale, floor, gamma, largest_norm }
     }
 
     /// A point `r` can be skipped for query `q` when `norms[r] - 2 r.q > threshold(q, bound)`, `bound` the largest key of use.
@@ -75,7 +78,15 @@ impl<E: Real> Bounds<E> {
 
     /// How far the true distance of a pair can lie above its lowered one.
     pub fn spread(&self, query: usize, point: usize) -> f64 {
-        let norms = self.norms[query].to_f64() + self.norms[point].to_f64();
+        self.spread_of_norms(self.norms[query].to_f64() + self.norms[point].to_f64())
+    }
+
+    /// The same for the farthest-out point.
+    pub fn largest_spread(&self, query: usize) -> f64 {
+        self.spread_of_norms(self.norms[query].to_f64() + self.largest_norm)
+    }
+
+    fn spread_of_norms(&self, norms: f64) -> f64 {
         // The stored norms are lowered already: 3 instead of 2.
         3.0 * self.gamma * norms + 2.0 * self.floor
     }
@@ -92,12 +103,13 @@ pub(super) fn is_coarse_enough(points: &impl Keys, squared_norm: impl Fn(usize) 
     const OTHERS: usize = 128;
     let n = points.len();
     let others = OTHERS.min(n);
+    let gamma = gamma::<f32>(points.dimension());
     let mut ratios: Vec<f64> = (0..QUERIES.min(n))
         .map(|s| s * n / QUERIES.min(n))
         .filter_map(|q| {
             let keys = (0..others).map(|s| s * n / others).filter(|&j| j != q).map(|j| points.key(q, j));
             let nearest = keys.filter(|&k| k > 0.0).fold(f64::INFINITY, f64::min);
-            nearest.is_finite().then(|| 2.0 * gamma::<f32>(points.dimension()) * squared_norm(q) / nearest)
+            nearest.is_finite().then(|| 2.0 * gamma * squared_norm(q) / nearest)
         })
         .collect();
     ratios.sort_unstable_by(f64::total_cmp);
@@ -122,35 +134,26 @@ impl Centred {
     pub fn new<T: Real>(points: &DensePoints<'_, T>, exec: &Exec) -> Result<Self> {
         let mean = column_means(points.data, points.dimension, exec)?;
         let mean: Vec<f64> = mean.into_iter().map(|m: T| m.to_f64()).collect();
-        let mut largest = vec![0.0; points.len()];
-        exec.for_pieces(
-            &mut largest,
-            ROWS_PER_PIECE,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (i, largest) in piece.iter_mut().enumerate() {
-                    let centred = points.row(first + i).iter().zip(&mean).map(|(v, m)| (v.to_f64() - m).abs());
-                    *largest = centred.fold(0.0, f64::max);
-                }
-                Ok(())
-            },
-        )?;
-        let scale = unit_scale(largest.iter().copied().fold(0.0, f64::max));
+        let of_rows = |measure: &(dyn Fn(&[T]) -> f64 + Sync)| -> Result<Vec<f64>> {
+            let mut measured = vec![0.0; points.len()];
+            exec.for_pieces(
+                &mut measured,
+                ROWS_PER_PIECE,
+                || (),
+                |first, piece, ()| -> Result<()> {
+                    piece.iter_mut().enumerate().for_each(|(i, value)| *value = measure(points.row(first + i)));
+                    Ok(())
+                },
+            )?;
+            Ok(measured)
+        };
+        let largest = of_rows(&|row| row.iter().zip(&mean).fold(0.0, |m, (v, mean)| m.max((v.to_f64() - mean).abs())))?;
+        let scale = unit_scale(largest.into_iter().fold(0.0, f64::max));
         // Norms of scaled values: those of the values themselves may vanish where products do not.
-        let mut scaled_squared_norms = largest;
-        exec.for_pieces(
-            &mut scaled_squared_norms,
-            ROWS_PER_PIECE,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (i, norm) in piece.iter_mut().enumerate() {
-                    let row = points.row(first + i);
-                    let scaled = |k: usize| (row[k].to_f64() - mean[k]) * scale;
-                    *norm = sum_terms(row.len().min(mean.len()), |k| scaled(k) * scaled(k));
-                }
-                Ok(())
-            },
-        )?;
+        let scaled_squared_norms = of_rows(&|row| {
+            let scaled = |k: usize| (row[k].to_f64() - mean[k]) * scale;
+            sum_terms(row.len().min(mean.len()), |k| scaled(k) * scaled(k))
+        })?;
         Ok(Self { mean, scale, scaled_squared_norms })
     }
 
