@@ -15,6 +15,7 @@
 //! The stub `_core.pyi` mirrors these files; `mypy.stubtest` compares the two.
 
 mod arrays;
+mod embedding;
 mod funnel;
 mod neighbours;
 mod operator_set;
@@ -33,6 +34,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add_function(wrap_pyfunction!(available_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(embedding::embed, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;
     module.add_class::<transition::PyTransition>()?;

@@ -27,6 +27,7 @@ mod product;
 pub mod random;
 mod real;
 mod sparse_step;
+pub mod spectral;
 mod trajectory;
 mod transition;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::exec::Exec;
-use crate::operator_set::{OperatorSet, Step};
+use crate::operator_set::{OperatorSet, Power, Step};
 use crate::sparse_step::{Remainder, column_means, sparse_step};
 use crate::transition::Direction;
 use crate::{Error, Real, Result};
@@ -34,6 +34,23 @@ impl<'a, T: Real> Trajectory<'a, T> {
             return Err(Error::Invalid("expected at least one step, got none".into()));
         }
         Ok(Self { set, steps })
+    }
+
+    /// One step of a stored matrix.
+    pub(crate) fn of_walk(set: &'a OperatorSet<T>, base: usize) -> Self {
+        let step = Step { powers: vec![Power { base, exponent: 1, weight: 1.0 }], ..Step::default() };
+        Self { set, steps: vec![step] }
+    }
+
+    /// The stored matrix that every step consists of, if there is one.
+    #[must_use]
+    pub fn repeated_walk(&self) -> Option<usize> {
+        let walk_of = |step: &Step| match step.powers[..] {
+            [power] if step.identity == 0.0 && step.uniform == 0.0 => Some(power.base),
+            _ => None,
+        };
+        let first = walk_of(&self.steps[0])?;
+        self.steps.iter().all(|step| walk_of(step) == Some(first)).then_some(first)
     }
 
     /// Number of states.

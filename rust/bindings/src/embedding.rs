@@ -1,0 +1,87 @@
+//! `_core.embed`: coordinates of a trajectory.
+
+use mdt_core::spectral::{Decomposition, EmbeddingSettings};
+use mdt_core::{OperatorSet, Real, Trajectory, spectral};
+use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::arrays::{AnyArray2, elements, matrix};
+use crate::funnel::{run, to_exception};
+use crate::operator_set::{AnySet, PyOperatorSet, cost_per_column};
+
+/// Coordinates, functions, values, residuals, whether all converged, columns that the trajectory was applied to.
+type Embedded<'py> =
+    (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, bool, usize);
+
+/// Singular vectors ("uniform"; "stationary" with its distribution) or eigenvectors ("eigen", "eigen-stationary").
+fn decomposition<'a>(name: &str, pi: Option<&'a [f64]>) -> PyResult<Decomposition<'a>> {
+    match (name, pi) {
+        ("uniform", None) => Ok(Decomposition::Uniform),
+        ("stationary", Some(pi)) => Ok(Decomposition::Stationary(pi)),
+        ("eigen", None) => Ok(Decomposition::Eigen { stationary: false }),
+        ("eigen-stationary", None) => Ok(Decomposition::Eigen { stationary: true }),
+        _ => Err(PyValueError::new_err(format!("decomposition: unknown, or with wrong arguments: {name:?}"))),
+    }
+}
+
+fn embed_set<'py, T: Real + Element>(
+    py: Python<'py>,
+    set: &OperatorSet<T>,
+    weights: &[f64],
+    decomposition: Decomposition<'_>,
+    settings: &EmbeddingSettings,
+    start: Option<&PyReadonlyArray2<'py, T>>,
+    n_threads: usize,
+) -> PyResult<Embedded<'py>> {
+    let trajectory = Trajectory::new(set, weights).map_err(to_exception)?;
+    let start = start.map(elements).transpose()?;
+    let cost = cost_per_column(&trajectory).saturating_mul(64 * settings.n_components);
+    let embedding =
+        run(py, n_threads, cost, |exec| spectral::embed(&trajectory, decomposition, settings, start, exec))?;
+    Ok((
+        matrix(py, embedding.coordinates, settings.n_components)?.into_any(),
+        matrix(py, embedding.functions, settings.n_components)?.into_any(),
+        embedding.values.into_pyarray(py),
+        embedding.residuals.into_pyarray(py),
+        embedding.converged,
+        embedding.applications,
+    ))
+}
+
+/// Coordinates of the points of a trajectory given by its weights.
+#[pyfunction]
+#[pyo3(signature = (operators, weights, *, decomposition, pi, n_components, drop_first, tolerance, max_iterations, seed,
+                    start, n_threads))]
+#[expect(clippy::too_many_arguments, reason = "mirrors the Python function")]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+pub fn embed<'py>(
+    py: Python<'py>,
+    operators: PyRef<'py, PyOperatorSet>,
+    weights: PyReadonlyArray2<'py, f64>,
+    decomposition: &str,
+    pi: Option<PyReadonlyArray1<'py, f64>>,
+    n_components: usize,
+    drop_first: bool,
+    tolerance: f64,
+    max_iterations: usize,
+    seed: u64,
+    start: Option<AnyArray2<'py>>,
+    n_threads: usize,
+) -> PyResult<Embedded<'py>> {
+    let pi = pi.as_ref().map(elements).transpose()?;
+    let decomposition = self::decomposition(decomposition, pi)?;
+    let settings = EmbeddingSettings { n_components, drop_first, tolerance, max_iterations, seed };
+    let weights = elements(&weights)?;
+    match (&operators.0, &start) {
+        (AnySet::F32(set), None) => embed_set(py, set, weights, decomposition, &settings, None, n_threads),
+        (AnySet::F64(set), None) => embed_set(py, set, weights, decomposition, &settings, None, n_threads),
+        (AnySet::F32(set), Some(AnyArray2::F32(start))) => {
+            embed_set(py, set, weights, decomposition, &settings, Some(start), n_threads)
+        }
+        (AnySet::F64(set), Some(AnyArray2::F64(start))) => {
+            embed_set(py, set, weights, decomposition, &settings, Some(start), n_threads)
+        }
+        _ => Err(PyTypeError::new_err("start: expected the element type of the operators")),
+    }
+}

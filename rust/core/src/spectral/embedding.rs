@@ -1,0 +1,172 @@
+//! Coordinates of the points: `Psi = W F`, `F` functions on the points that the spectrum of `W` singles out.
+//!
+//! | decomposition | functions `F` | values |
+//! |---|---|---|
+//! | uniform | right singular vectors `V` of `W`: `Psi = U S` | singular values of `W` |
+//! | stationary | `Pi^(-1/2) N`, `A = Pi^(1/2) W Pi^(-1/2) = M S N^T`: `Psi = Pi^(-1/2) M S` | singular values of `A` |
+//! | eigen | right eigenvectors of the reversible walk `W = P^t`: `Psi = eigenvector * eigenvalue^t` | eigenvalues of `P` |
+//!
+//! That all of them are `W F` is what makes new points easy: their row of `W` times the same `F`.
+
+use super::maps::{Scaled, each_row};
+use super::svd::{Svd, SvdSettings, svd};
+use crate::exec::Exec;
+use crate::trajectory::Trajectory;
+use crate::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// Which functions span the embedding.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decomposition<'a> {
+    /// Singular vectors of `W`.
+    Uniform,
+    /// Singular vectors in the geometry weighted by this distribution.
+    Stationary(&'a [f64]),
+    /// Eigenvectors of the one reversible walk that `W` repeats: of unit Euclidean length or, weighted by its stationary
+    /// distribution, of unit length in that geometry.
+    Eigen {
+        /// Unit length in the stationary geometry?
+        stationary: bool,
+    },
+}
+
+/// How to embed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EmbeddingSettings {
+    /// Number of coordinates, the dropped one not counted.
+    pub n_components: usize,
+    /// Leave out the first pair, which is (nearly) constant?
+    pub drop_first: bool,
+    /// Largest relative residual of a singular value.
+    pub tolerance: f64,
+    /// As in [`SvdSettings`].
+    pub max_iterations: usize,
+    /// Seed of the starting block.
+    pub seed: u64,
+}
+
+/// Coordinates and what they are made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding<T> {
+    /// `n x n_components`, row-major.
+    pub coordinates: Vec<T>,
+    /// `n x n_components`, row-major: `coordinates = W functions`.
+    pub functions: Vec<T>,
+    /// All computed values, the dropped one included.
+    pub values: Vec<f64>,
+    /// Their residuals.
+    pub residuals: Vec<f64>,
+    /// Are all residuals within the tolerance?
+    pub converged: bool,
+    /// Columns that `W` or its transpose was applied to.
+    pub applications: usize,
+}
+
+/// Embeds the points of a trajectory. The optional `start` is the `functions` of a similar one (with the dropped pair or without).
+pub fn embed<T: Real>(
+    trajectory: &Trajectory<'_, T>,
+    decomposition: Decomposition<'_>,
+    settings: &EmbeddingSettings,
+    start: Option<&[T]>,
+    exec: &Exec,
+) -> Result<Embedding<T>> {
+    let dropped = usize::from(settings.drop_first);
+    let rank = settings.n_components + dropped;
+    if settings.n_components < 1 || rank > trajectory.n() {
+        return Err(Error::Invalid(format!(
+            "expected between 1 and {} components, got {}",
+            trajectory.n() - dropped,
+            settings.n_components
+        )));
+    }
+    let EmbeddingSettings { tolerance, max_iterations, seed, .. } = *settings;
+    let spectrum = SvdSettings { rank, tolerance, max_iterations, seed };
+    let triplets = match decomposition {
+        Decomposition::Uniform => svd(trajectory, &spectrum, start, exec)?,
+        Decomposition::Stationary(pi) => {
+            let scaled = Scaled::by_roots(trajectory, pi, 0.0)?;
+            let mut triplets = svd(&scaled, &spectrum, start, exec)?;
+            scale_rows(&mut triplets.left, rank, scaled.inverse_roots(), exec)?;
+            scale_rows(&mut triplets.right, rank, scaled.inverse_roots(), exec)?;
+            triplets
+        }
+        Decomposition::Eigen { stationary } => eigenfunctions(trajectory, stationary, &spectrum, start, exec)?,
+    };
+    let Svd { values, residuals, converged, applications, left, right } = triplets;
+    let mut functions = without_first(&right, rank, dropped);
+    let mut coordinates = if let Decomposition::Eigen { .. } = decomposition {
+        let mut coordinates = vec![T::ZERO; functions.len()];
+        trajectory.apply(&functions, settings.n_components, Direction::Forward, &mut coordinates, exec)?;
+        coordinates
+    } else {
+        // The solver's promise: W right = left * values, to rounding.
+        let mut coordinates = without_first(&left, rank, dropped);
+        let scales: Vec<T> = values[dropped..].iter().map(|v| T::from_f64(*v)).collect();
+        scale_columns(&mut coordinates, &scales, exec)?;
+        coordinates
+    };
+    if let Some(k) = coordinates.iter().position(|v| !v.to_f64().is_finite()) {
+        let (row, col) = (k / settings.n_components, k % settings.n_components);
+        return Err(Error::Invalid(format!("the embedding is not finite: {:?} at ({row}, {col})", coordinates[k])));
+    }
+    let signs = signs(&coordinates, settings.n_components);
+    for block in [&mut coordinates, &mut functions] {
+        scale_columns(block, &signs, exec)?;
+    }
+    Ok(Embedding { coordinates, functions, values, residuals, converged, applications })
+}
+
+fn scale_rows<T: Real>(block: &mut [T], cols: usize, scales: &[T], exec: &Exec) -> Result<()> {
+    each_row(block, cols, exec, |i, row| row.iter_mut().for_each(|v| *v *= scales[i]))
+}
+
+fn scale_columns<T: Real>(block: &mut [T], scales: &[T], exec: &Exec) -> Result<()> {
+    each_row(block, scales.len(), exec, |_, row| row.iter_mut().zip(scales).for_each(|(v, s)| *v *= *s))
+}
+
+/// Right eigenvectors of the walk that the trajectory repeats, by descending eigenvalue.
+fn eigenfunctions<T: Real>(
+    trajectory: &Trajectory<'_, T>,
+    stationary: bool,
+    settings: &SvdSettings,
+    start: Option<&[T]>,
+    exec: &Exec,
+) -> Result<Svd<T>> {
+    let not_reversible = || Error::Invalid("expected the repetition of one reversible walk".into());
+    let step = trajectory.repeated_walk().ok_or_else(not_reversible)?;
+    let degrees = trajectory.set().walks()[step].degrees().ok_or_else(not_reversible)?;
+    let total: f64 = degrees.iter().map(|d| d.to_f64()).sum();
+    let pi: Vec<f64> = degrees.iter().map(|d| d.to_f64() / total).collect();
+    let once = Trajectory::of_walk(trajectory.set(), step);
+    let scaled = Scaled::by_roots(&once, &pi, 1.0)?;
+    let mut pairs = svd(&scaled, settings, start, exec)?;
+    scale_rows(&mut pairs.right, settings.rank, scaled.inverse_roots(), exec)?;
+    pairs.values.iter_mut().for_each(|v| *v -= 1.0);
+    if !stationary {
+        let cols = pairs.values.len();
+        let mut squares = vec![0.0; cols];
+        for row in pairs.right.chunks_exact(cols) {
+            squares.iter_mut().zip(row).for_each(|(s, v)| *s += v.to_f64() * v.to_f64());
+        }
+        let scales: Vec<T> = squares.iter().map(|s| T::from_f64(1.0 / s.sqrt())).collect();
+        scale_columns(&mut pairs.right, &scales, exec)?;
+    }
+    Ok(pairs)
+}
+
+fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Vec<T> {
+    block.chunks_exact(cols).flat_map(|row| &row[dropped..]).copied().collect()
+}
+
+/// The sign of each column that makes its entry of largest magnitude positive.
+fn signs<T: Real>(block: &[T], cols: usize) -> Vec<T> {
+    let mut largest = vec![T::ZERO; cols];
+    for row in block.chunks_exact(cols) {
+        for (most, &v) in largest.iter_mut().zip(row) {
+            if v.to_f64().abs() > most.to_f64().abs() {
+                *most = v;
+            }
+        }
+    }
+    largest.iter().map(|v| if *v < T::ZERO { -T::ONE } else { T::ONE }).collect()
+}

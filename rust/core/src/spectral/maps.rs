@@ -1,0 +1,80 @@
+//! Diagonal scalings of a map.
+
+use crate::block::Block;
+use crate::exec::Exec;
+use crate::linear_map::LinearMap;
+use crate::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// Rows that one thread scales at a time.
+const ROWS_PER_PIECE: usize = 4096;
+
+/// `diag(left) A diag(right) + shift I`.
+///
+/// With `left = sqrt(pi)` and `right = 1 / sqrt(pi)`, singular vectors of a trajectory become those of its stationary geometry.
+/// For a reversible walk the same scaling (`pi` its degrees) is a symmetric matrix with eigenvalues in `[-1, 1]`; shifted by 1
+/// its singular values are its eigenvalues plus 1, in the order of the eigenvalues.
+#[derive(Debug)]
+pub struct Scaled<'a, T, M> {
+    map: &'a M,
+    left: Vec<T>,
+    right: Vec<T>,
+    shift: T,
+}
+
+impl<'a, T: Real, M: LinearMap<T>> Scaled<'a, T, M> {
+    /// The scaling by `sqrt(weights)`.
+    pub fn by_roots(map: &'a M, weights: &[f64], shift: f64) -> Result<Self> {
+        Error::check_size("weights", map.n(), weights.len())?;
+        if let Some(i) = weights.iter().position(|w| !(*w > 0.0 && w.is_finite())) {
+            return Err(Error::Invalid(format!("expected positive finite weights, got {} at {i}", weights[i])));
+        }
+        let left: Vec<T> = weights.iter().map(|w| T::from_f64(w.sqrt())).collect();
+        let right = weights.iter().map(|w| T::from_f64(1.0 / w.sqrt())).collect();
+        Ok(Self { map, left, right, shift: T::from_f64(shift) })
+    }
+
+    /// `1 / sqrt(weights)`.
+    pub(super) fn inverse_roots(&self) -> &[T] {
+        &self.right
+    }
+}
+
+impl<T: Real, M: LinearMap<T>> LinearMap<T> for Scaled<'_, T, M> {
+    fn n(&self) -> usize {
+        self.map.n()
+    }
+
+    fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
+        let (before, after) = match direction {
+            Direction::Forward => (&self.right, &self.left),
+            Direction::Transposed => (&self.left, &self.right),
+        };
+        let mut scaled = Block::zeros(x.len());
+        each_row(&mut scaled, cols, exec, |i, row| {
+            row.iter_mut().zip(&x[i * cols..]).for_each(|(s, &v)| *s = before[i] * v);
+        })?;
+        self.map.apply(&scaled, cols, direction, out, exec)?;
+        each_row(out, cols, exec, |i, row| {
+            row.iter_mut().zip(&x[i * cols..]).for_each(|(s, &v)| *s = after[i] * *s + self.shift * v);
+        })
+    }
+}
+
+/// Calls `work(i, row)` for every row, in parallel.
+pub(super) fn each_row<T: Real>(
+    block: &mut [T],
+    cols: usize,
+    exec: &Exec,
+    work: impl Fn(usize, &mut [T]) + Sync + Send,
+) -> Result<()> {
+    exec.for_pieces(
+        block,
+        ROWS_PER_PIECE * cols.max(1),
+        || (),
+        |first, piece, ()| {
+            piece.chunks_exact_mut(cols).enumerate().for_each(|(i, row)| work(first / cols + i, row));
+            Ok(())
+        },
+    )
+}

@@ -1,0 +1,221 @@
+//! Leading singular triplets by block Lanczos bidiagonalisation with thick restarts.
+//!
+//! Two orthonormal bases grow a block at a time, `P` from the right and `Q` from the left:
+//!
+//! ```text
+//! A P_j = Q B_j           (B_j: the new columns of B; Q grows by what is new in A P_j)
+//! A^T Q = P B^T + P_next R E_j^T
+//! ```
+//!
+//! `B = X S Y^T` gives `u = Q X`, `v = P Y` with `A v = s u` to rounding and `|A^T u - s v| = |R X_last|`: the residual costs
+//! nothing. When the bases are full, the leading triplets replace them and the last block goes on from there.
+//!
+//! A residual bounds the error of its singular value, `|s - sigma| <= residual`, whatever the gaps; where the spectrum is
+//! crowded the vectors may still turn within their neighbourhood. Cost of an iteration: `A` and `A^T` on a block, and some
+//! `16 N m b` flops to orthogonalise (`m` columns, `b` new ones). Memory: `2 N m` elements.
+
+use faer::{Mat, MatRef};
+
+use super::tall::{Tall, no_convergence};
+use crate::block::Block;
+use crate::exec::Exec;
+use crate::linear_map::LinearMap;
+use crate::random::Stream;
+use crate::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// Widest block: as many columns as the sparse kernel keeps in registers.
+const MAX_BLOCK: usize = 32;
+
+/// Rounding keeps residuals above some units of this times the largest singular value.
+const ROUNDING: f64 = 32.0;
+
+/// Rows that one random stream fills.
+const ROWS_PER_STREAM: usize = 1024;
+
+/// What to compute.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SvdSettings {
+    /// Number of leading triplets.
+    pub rank: usize,
+    /// Largest residual, relative to its singular value.
+    pub tolerance: f64,
+    /// Iterations (each one application of the matrix and its transpose to a block) after which the answer is given as it is.
+    pub max_iterations: usize,
+    /// Seed of the starting block.
+    pub seed: u64,
+}
+
+/// Leading singular triplets: `A right = left * diag(values)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Svd<T> {
+    /// Singular values, largest first.
+    pub values: Vec<f64>,
+    /// `n x rank`, row-major, orthonormal columns.
+    pub left: Vec<T>,
+    /// `n x rank`, row-major, orthonormal columns.
+    pub right: Vec<T>,
+    /// `|A^T u - s v|` of each triplet.
+    pub residuals: Vec<f64>,
+    /// Are all residuals within the tolerance (or at the level of rounding)?
+    pub converged: bool,
+    /// Columns that the matrix or its transpose was applied to.
+    pub applications: usize,
+}
+
+/// Widths of the blocks and bases for a number of triplets.
+struct Widths {
+    block: usize,
+    /// Columns of a basis before it is restarted.
+    most: usize,
+    /// Columns that a restart keeps.
+    kept: usize,
+}
+
+impl Widths {
+    fn new(rank: usize) -> Self {
+        let block = (rank + 4).next_multiple_of(8).min(MAX_BLOCK);
+        Self { block, most: 2 * rank + 4 * block, kept: rank + block }
+    }
+}
+
+/// The leading singular triplets of `map`. The optional `start` is a row-major block whose columns are near the leading right
+/// singular vectors.
+pub fn svd<T: Real>(
+    map: &impl LinearMap<T>,
+    settings: &SvdSettings,
+    start: Option<&[T]>,
+    exec: &Exec,
+) -> Result<Svd<T>> {
+    let (n, rank) = (map.n(), settings.rank);
+    if rank < 1 || rank > n {
+        return Err(Error::Invalid(format!("expected between 1 and {n} triplets, got {rank}")));
+    }
+    let given = start.unwrap_or_default();
+    if !given.len().is_multiple_of(n) {
+        return Err(Error::Invalid(format!("expected a starting block of {n} rows, got {} elements", given.len())));
+    }
+    let widths = Widths::new(rank);
+    let given_cols = (given.len() / n).min(widths.kept);
+    if n <= 2 * widths.most {
+        return dense(map, rank, exec);
+    }
+    let cols = widths.block.max(given_cols);
+    let room = widths.most.max(widths.kept + 2 * cols);
+    let (mut left, mut right) = (Tall::<T>::new(n, room), Tall::<T>::new(n, room));
+    let mut stream = Stream::new(settings.seed, u64::MAX);
+    let mut b = Mat::<f64>::zeros(room, room);
+    let mut x = starting_block(n, cols, (given, given_cols), settings.seed, exec)?;
+    right.orthonormalize(&mut x, cols, &mut stream, exec)?;
+    let mut applications = 0;
+    for iteration in 1.. {
+        exec.check()?;
+        let m = left.width();
+        right.append(&x, cols, exec)?;
+        let mut y = Block::zeros(n * cols);
+        map.apply(&x, cols, Direction::Forward, &mut y, exec)?;
+        let new = left.orthonormalize(&mut y, cols, &mut stream, exec)?;
+        b.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
+        b.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
+        left.append(&y, cols, exec)?;
+        map.apply(&y, cols, Direction::Transposed, &mut x, exec)?;
+        let next = right.orthonormalize(&mut x, cols, &mut stream, exec)?;
+        applications += 2 * cols;
+
+        let width = m + cols;
+        if width < rank {
+            continue;
+        }
+        let small = Small::new(b.submatrix(0, 0, width, width))?;
+        let residuals = small.residuals(next.factor.as_ref(), cols, rank);
+        let floor = ROUNDING * T::ROUNDOFF * small.values[0];
+        let converged = residuals.iter().zip(&small.values).all(|(r, s)| *r <= (settings.tolerance * s).max(floor));
+        if converged || iteration >= settings.max_iterations {
+            return Ok(Svd {
+                left: left.combine(small.left.as_ref().subcols(0, rank), exec)?,
+                right: right.combine(small.right.as_ref().subcols(0, rank), exec)?,
+                values: small.values[..rank].to_vec(),
+                residuals,
+                converged,
+                applications,
+            });
+        }
+        if width + cols > room {
+            left.rotate(small.left.as_ref().subcols(0, widths.kept), exec)?;
+            right.rotate(small.right.as_ref().subcols(0, widths.kept), exec)?;
+            b = Mat::zeros(room, room);
+            (0..widths.kept).for_each(|i| b[(i, i)] = small.values[i]);
+        }
+    }
+    unreachable!("the loop ends at max_iterations")
+}
+
+/// The decomposition of the projected matrix.
+struct Small {
+    values: Vec<f64>,
+    left: Mat<f64>,
+    right: Mat<f64>,
+}
+
+impl Small {
+    fn new(b: MatRef<'_, f64>) -> Result<Self> {
+        let svd = b.thin_svd().map_err(|e| no_convergence(&format!("{e:?}")))?;
+        let values = (0..b.ncols()).map(|i| svd.S()[i]).collect();
+        Ok(Self { values, left: svd.U().to_owned(), right: svd.V().to_owned() })
+    }
+
+    /// `|R X_last|` of the leading triplets, `X_last` the rows of the last block.
+    fn residuals(&self, r: MatRef<'_, f64>, cols: usize, rank: usize) -> Vec<f64> {
+        let last = self.left.as_ref().submatrix(self.left.nrows() - cols, 0, cols, rank);
+        let product = r * last;
+        (0..rank).map(|i| product.col(i).norm_l2()).collect()
+    }
+}
+
+/// The given columns, then random ones.
+fn starting_block<T: Real>(
+    n: usize,
+    cols: usize,
+    (given, given_cols): (&[T], usize),
+    seed: u64,
+    exec: &Exec,
+) -> Result<Block<T>> {
+    let stride = given.len() / n;
+    let mut block = Block::zeros(n * cols);
+    exec.for_pieces(
+        &mut block,
+        ROWS_PER_STREAM * cols,
+        || (),
+        |first, piece, ()| -> Result<()> {
+            let from = first / cols;
+            let mut stream = Stream::new(seed, (from / ROWS_PER_STREAM) as u64);
+            for (i, row) in piece.chunks_exact_mut(cols).enumerate() {
+                row[..given_cols].copy_from_slice(&given[(from + i) * stride..][..given_cols]);
+                row[given_cols..].iter_mut().for_each(|v| *v = T::from_f64(2.0 * stream.uniform() - 1.0));
+            }
+            Ok(())
+        },
+    )?;
+    Ok(block)
+}
+
+/// The matrix itself, for sizes where bases would be as large.
+fn dense<T: Real>(map: &impl LinearMap<T>, rank: usize, exec: &Exec) -> Result<Svd<T>> {
+    let n = map.n();
+    let unit: Vec<T> = (0..n * n).map(|k| if k % (n + 1) == 0 { T::ONE } else { T::ZERO }).collect();
+    let mut whole = vec![T::ZERO; n * n];
+    map.apply(&unit, n, Direction::Forward, &mut whole, exec)?;
+    if whole.iter().any(|v| !v.to_f64().is_finite()) {
+        return Err(Error::Invalid("expected finite products with the operator, got NaN or infinity".into()));
+    }
+    let small = Small::new(Mat::from_fn(n, n, |i, j| whole[i * n + j].to_f64()).as_ref())?;
+    let leading = |m: &Mat<f64>| (0..n * rank).map(|k| T::from_f64(m[(k / rank, k % rank)])).collect();
+    Ok(Svd {
+        left: leading(&small.left),
+        right: leading(&small.right),
+        values: small.values[..rank].to_vec(),
+        residuals: vec![0.0; rank],
+        converged: true,
+        applications: n,
+    })
+}
