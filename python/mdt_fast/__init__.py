@@ -13,18 +13,21 @@ import warnings
 from . import datasets
 from ._build import build_operators, nearest_neighbors
 from ._core import DEBUG_BUILD, __version__
+from ._embedding import Embedding, embed
 from ._operators import OperatorSet
 from ._trajectory import Trajectory
 from ._warnings import ConvergenceWarning, OperatorWarning
 
 __all__ = [
     "ConvergenceWarning",
+    "Embedding",
     "OperatorSet",
     "OperatorWarning",
     "Trajectory",
     "__version__",
     "build_operators",
     "datasets",
+    "embed",
     "nearest_neighbors",
 ]
 

@@ -3,7 +3,7 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEBUG_BUILD", "OperatorSet", "Transition", "__version__", "available_threads", "knn", "knn_sparse"]
+__all__ = ["DEBUG_BUILD", "OperatorSet", "Transition", "__version__", "available_threads", "embed", "knn", "knn_sparse"]
 
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
@@ -12,6 +12,20 @@ _Floats = NDArray[np.float64] | NDArray[np.float32]
 _Table = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]
 
 def available_threads() -> int: ...
+def embed(
+    operators: OperatorSet,
+    weights: NDArray[np.float64],
+    *,
+    decomposition: str,
+    pi: NDArray[np.float64] | None,
+    n_components: int,
+    drop_first: bool,
+    tolerance: float,
+    max_iterations: int,
+    seed: int,
+    start: _Floats | None,
+    n_threads: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool, int]: ...
 def knn(x: _Floats, k: int, metric: str, method: str, n_threads: int) -> _Table: ...
 def knn_sparse(
     n_cols: int,

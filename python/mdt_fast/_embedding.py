@@ -115,16 +115,16 @@ def embed(
         Number of coordinates, between 1 and N - 1. The first pair, which is (nearly) constant, is not counted unless
         `drop_first` is False.
     solver : {"auto", "exact", "arpack", "propack"}
-        "auto": block Lanczos bidiagonalisation without forming W. "exact": LAPACK on the dense matrix. The other two are
-        SciPy's.
+        "auto": block Lanczos bidiagonalisation without forming W. "exact": LAPACK on the dense matrix. The other two
+        are SciPy's.
     weighting : {"uniform", "stationary"}
         "uniform": ``W = U S V^T``, coordinates ``U S``. "stationary": ``Pi^(1/2) W Pi^(-1/2) = M S N^T``, coordinates
         ``Pi^(-1/2) M S``, with Pi the stationary distribution; their distances are the diffusion distances weighted
         by ``1 / pi``, and the dropped coordinate is constant.
     decomposition : {"svd", "eigen"}
-        "eigen", for a trajectory that repeats one reversible walk P: right eigenvectors times their eigenvalues, ordered
-        by the eigenvalue of P (not its magnitude). Eigenvectors have unit Euclidean length with "uniform" weighting
-        and unit length in the geometry of Pi with "stationary": the classical diffusion map.
+        "eigen", for a trajectory that repeats one reversible walk P: right eigenvectors times their eigenvalues,
+        ordered by the eigenvalue of P (not its magnitude). Eigenvectors have unit Euclidean length with "uniform"
+        weighting and unit length in the geometry of Pi with "stationary": the classical diffusion map.
     drop_first : bool
         Leave out the first pair.
     tol : float
@@ -165,24 +165,26 @@ def embed(
     first = _check_start(start, W)
     _warn_of_parts(W)
     if solver == "auto":
-        found = _solve_in_core(W, components, scaling, drop, tolerance, iterations, int(generator.integers(2**63)), first)
+        found = _solve_in_core(
+            W, components, scaling, drop, tolerance, iterations, int(generator.integers(2**63)), first
+        )
     else:
         found = solve(W, components + drop, scaling, solver, tolerance, iterations, generator, first)
         found = found.oriented(drop)
     if not np.isfinite(found.coordinates).all():
         raise FloatingPointError("embed: the coordinates left the range of their numbers")
     if not found.converged:
-        worst = float(np.max(found.residuals / np.maximum(found.values, np.finfo(float).tiny)))
+        worst = float(np.max(found.residuals / np.maximum(np.abs(found.values), np.finfo(float).tiny)))
         warnings.warn(
-            f"embed: the largest relative residual is still {worst:.2g} after {iterations} iterations (tol={tolerance:.2g}); "
-            "raise max_iter or tol",
+            f"embed: the largest relative residual is still {worst:.2g} after {iterations} iterations "
+            f"(tol={tolerance:.2g}); raise max_iter or tol",
             ConvergenceWarning,
             stacklevel=2,
         )
     values = found.values[int(drop) :]
     eigenvalues = None
     if decomposition == "eigen":
-        eigenvalues = values = values ** scaling.n_steps
+        eigenvalues = values = values**scaling.n_steps
     return Embedding(
         coordinates=found.coordinates,
         singular_values=np.abs(values),

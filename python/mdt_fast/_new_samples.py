@@ -73,7 +73,8 @@ def _step(
 def _walk(rows: list[sparse.csr_array], W: Trajectory, base: int, exponent: int, known: NDArray[Any]) -> NDArray[Any]:
     """Return ``p P^(exponent - 1) F`` for the rows p of one walk."""
     if base >= len(rows):
-        raise ValueError(f"Xs: expected members that come from views, got {W.operators.names[base]!r}, which has no rows")
+        member = W.operators.names[W.operators._members.index(("walk", base))]
+        raise ValueError(f"W: expected members that come from views, got {member!r}, which has no rows for new samples")
     for _ in range(exponent - 1):
         known = W.operators._matrix(base) @ known
     product: NDArray[Any] = rows[base] @ known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, svds
 
 from . import _memory
 from ._trajectory import Trajectory
+from ._warnings import OperatorWarning
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,15 @@ class Scaling:
             return cls(name, degrees / degrees.sum(), n_steps)
         if weighting == "uniform":
             return cls("uniform", None, len(W))
-        pi = W.stationary_distribution()
+        with warnings.catch_warnings():
+            # embed speaks of unconnected parts itself.
+            warnings.simplefilter("ignore", OperatorWarning)
+            pi = W.stationary_distribution()
         if not (pi > 0).all():
             where = int(np.argmin(pi))
             raise ValueError(
-                f"weighting: expected 'uniform', because the stationary distribution is 0 at sample {where}: no walk ends there"
+                "weighting: expected 'uniform', because the stationary distribution is 0 at sample "
+                f"{where}: no walk ends there"
             )
         return cls("stationary", pi, len(W))
 
@@ -77,8 +83,8 @@ def _repeated_walk(W: Trajectory) -> tuple[NDArray[np.float64], int]:
             "decomposition: expected 'svd', because eigenvectors need a trajectory that repeats one reversible walk, "
             f"got {W!r}"
         )
-    steps = {m: member[2] if member[0] == "power" else 1 for m, member in zip(used, members, strict=True)}
-    return np.asarray(degrees, dtype=np.float64), sum(steps[m] for m in W.word)
+    exponents = (W.operators._members[m][2] if W.operators._members[m][0] == "power" else 1 for m in W.word)
+    return np.asarray(degrees, dtype=np.float64), sum(exponents)
 
 
 def solve(

@@ -219,3 +219,63 @@ fn dense<T: Real>(map: &impl LinearMap<T>, rank: usize, exec: &Exec) -> Result<S
         applications: n,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A diagonal matrix: its singular values are known, and as crowded as one likes.
+    struct Diagonal(Vec<f64>);
+
+    impl LinearMap<f64> for Diagonal {
+        fn n(&self) -> usize {
+            self.0.len()
+        }
+
+        fn apply(&self, x: &[f64], cols: usize, _: Direction, out: &mut [f64], _: &Exec) -> Result<()> {
+            for (i, (out, x)) in out.chunks_exact_mut(cols).zip(x.chunks_exact(cols)).enumerate() {
+                out.iter_mut().zip(x).for_each(|(o, v)| *o = self.0[i] * v);
+            }
+            Ok(())
+        }
+    }
+
+    fn solve(values: Vec<f64>, rank: usize, tolerance: f64, threads: usize) -> Svd<f64> {
+        let settings = SvdSettings { rank, tolerance, max_iterations: 500, seed: 1 };
+        svd(&Diagonal(values), &settings, None, &Exec::with_threads(threads)).unwrap()
+    }
+
+    #[test]
+    fn crowded_repeated_and_vanishing_values_are_found() {
+        let n = 3000;
+        let crowded: Vec<f64> = (0..n).map(|i| 1.0 / (1.0 + 1e-3 * i as f64)).collect();
+        let repeated: Vec<f64> = (0..n).map(|i| if i % 500 == 0 { 1.0 } else { 0.5 }).collect();
+        let low_rank: Vec<f64> = (0..n).map(|i| if i < 4 { 1.0 - 0.1 * i as f64 } else { 0.0 }).collect();
+        for values in [crowded, repeated, low_rank] {
+            let found = solve(values.clone(), 6, 1e-9, 2);
+            assert!(found.converged);
+            let mut expected = values;
+            expected.sort_unstable_by(|a, b| b.total_cmp(a));
+            for (got, want) in found.values.iter().zip(&expected) {
+                assert!((got - want).abs() <= 1e-9 * want + 1e-14, "{got} {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_do_not_show() {
+        let values: Vec<f64> = (0..5000).map(|i| (-0.01 * i as f64).exp()).collect();
+        let one = solve(values.clone(), 10, 1e-6, 1);
+        assert_eq!(one, solve(values.clone(), 10, 1e-6, 2));
+        assert_eq!(one, solve(values, 10, 1e-6, 5));
+    }
+
+    #[test]
+    fn what_is_not_finite_is_refused() {
+        let mut values = vec![1.0; 2000];
+        values[7] = f64::NAN;
+        let settings = SvdSettings { rank: 2, tolerance: 1e-3, max_iterations: 5, seed: 1 };
+        let error = svd(&Diagonal(values), &settings, None, &Exec::with_threads(1)).unwrap_err();
+        assert!(error.to_string().contains("finite"), "{error}");
+    }
+}
