@@ -29,6 +29,7 @@ mod linear_map;
 pub mod neighbours;
 mod operator_set;
 mod product;
+pub mod quality;
 pub mod random;
 mod real;
 mod sparse_step;
