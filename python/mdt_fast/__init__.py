@@ -10,22 +10,26 @@ Start with :func:`build_operators`; a :class:`Trajectory` of the resulting :clas
 
 import warnings
 
-from . import datasets
+from . import datasets, quality
 from ._build import build_operators, nearest_neighbors
 from ._core import DEBUG_BUILD, __version__
+from ._kmeans import KMeansResult, k_means
 from ._operators import OperatorSet
 from ._trajectory import Trajectory
 from ._warnings import ConvergenceWarning, OperatorWarning
 
 __all__ = [
     "ConvergenceWarning",
+    "KMeansResult",
     "OperatorSet",
     "OperatorWarning",
     "Trajectory",
     "__version__",
     "build_operators",
     "datasets",
+    "k_means",
     "nearest_neighbors",
+    "quality",
 ]
 
 if DEBUG_BUILD:
