@@ -25,8 +25,7 @@ fn cluster<'py, T: Real + Element>(
     let cost = [settings.n_clusters, settings.n_init, settings.max_iterations.min(TYPICAL_ITERATIONS)]
         .into_iter()
         .fold(points.len(), usize::saturating_mul);
-    let found: KMeans =
-        run(py, n_threads, cost, |exec| mdt_core::kmeans::k_means(points, dimension, settings, exec))?;
+    let found: KMeans = run(py, n_threads, cost, |exec| mdt_core::kmeans::k_means(points, dimension, settings, exec))?;
     let labels: Vec<i32> = bytemuck::allocation::cast_vec(found.labels);
     let centers = matrix(py, found.centers, dimension)?;
     Ok((labels.into_pyarray(py), centers, found.inertia, found.iterations, found.converged))

@@ -138,8 +138,11 @@ fn dense<T: Real>(
     }
     let row_of = |place: usize| places[place].map(|row| row as usize);
     let lanes = Lanes::new(data, frame, dimension, places.len(), row_of, exec)?;
-    let queries: Vec<(usize, usize)> =
-        clusters.iter().enumerate().flat_map(|(c, &(first, count))| (first..first + count).map(move |i| (i, c))).collect();
+    let queries: Vec<(usize, usize)> = clusters
+        .iter()
+        .enumerate()
+        .flat_map(|(c, &(first, count))| (first..first + count).map(move |i| (i, c)))
+        .collect();
     let groups: Vec<&[(usize, usize)]> = queries.chunks(QUERIES_PER_PIECE).collect();
     exec.map(groups.len(), |g| {
         let mut total = 0.0;
@@ -194,13 +197,7 @@ impl pulp::WithSimd for SumDistances<'_> {
 }
 
 /// The same for sparse rows: products with all others through the columns of the row's own entries.
-fn sparse<T: Real>(
-    rows: &Csr<T>,
-    scale: f64,
-    chosen: &[u32],
-    partition: &Partition,
-    exec: &Exec,
-) -> Result<Vec<f64>> {
+fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partition, exec: &Exec) -> Result<Vec<f64>> {
     let k = partition.len();
     let mut sorted: RowBlock<f64> = RowBlock::default();
     let mut owners = Vec::with_capacity(chosen.len());
@@ -231,7 +228,8 @@ fn sparse<T: Real>(
                     let (others, values) = columns.row(j as usize);
                     others.iter().zip(values).for_each(|(&o, w)| products[o as usize] += v * w);
                 }
-                let mut suspicious = pulp::Arch::new().dispatch(Roots { products, norms: &norms, own: norms[i], distances });
+                let mut suspicious =
+                    pulp::Arch::new().dispatch(Roots { products, norms: &norms, own: norms[i], distances });
                 for o in 0..n {
                     if suspicious == 0 {
                         break;
