@@ -1,4 +1,4 @@
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ __version__: Final[str]
 DEBUG_BUILD: Final[bool]
 
 _Floats = NDArray[np.float64] | NDArray[np.float32]
-_Rows = Transition | _Floats | tuple[int, NDArray[np.int64], NDArray[np.int32], _Floats]
+_Rows: TypeAlias = "Transition | _Floats | tuple[int, NDArray[np.int64], NDArray[np.int32], _Floats]"
 _Table = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]
 
 def available_threads() -> int: ...

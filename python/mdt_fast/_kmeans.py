@@ -67,8 +67,8 @@ def k_means(
     max_iter : int
         Iterations of each start, at most.
     tol : float
-        A start ends when no label changes, or when the centres move (sum of squared distances) by no more than this times the mean
-        variance of a feature.
+        A start ends when no label changes, or when the centres move (sum of squared distances) by no more than this
+        times the mean variance of a feature.
     random_state : int, Generator, RandomState or None
         The result is a function of the data and this, whatever the number of threads.
     n_jobs : int or None

@@ -1,7 +1,7 @@
 """How well labels fit the views: scores on each base view, averaged.
 
-A view is scored on the rows of its walk ``P_v`` (two samples are alike if they walk alike), or on its features if these are
-given. Nothing of size N x N is formed.
+A view is scored on the rows of its walk ``P_v`` (two samples are alike if they walk alike), or on its features if these
+are given. Nothing of size N x N is formed.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def silhouette(
     ops, labels, view_weights, features, per_view
         As for :func:`calinski_harabasz`.
     sample_size : int, optional
-        Look only at so many samples, drawn at random, the same in every view; all by default. The sample must have at least 2 classes
-        and fewer than samples.
+        Look only at so many samples, drawn at random, the same in every view; all by default. The sample must have at
+        least 2 classes and fewer than samples.
     random_state : int, Generator, RandomState or None
         Which samples these are.
     """
