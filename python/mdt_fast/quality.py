@@ -144,7 +144,7 @@ def _average(
     view_weights: ArrayLike | None,
     features: Any,
     per_view: bool,
-) -> Any:
+) -> float | NDArray[np.float64]:
     ops = _check_operators(ops)
     per_view = check_flag("per_view", per_view)
     codes, n_labels = _check_labels(labels, ops.n_samples)
