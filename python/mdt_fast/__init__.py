@@ -10,10 +10,11 @@ Start with :func:`build_operators`; a :class:`Trajectory` of the resulting :clas
 
 import warnings
 
-from . import datasets
+from . import datasets, quality
 from ._build import build_operators, nearest_neighbors
 from ._core import DEBUG_BUILD, __version__
 from ._embedding import Embedding, embed
+from ._kmeans import KMeansResult, k_means
 from ._operators import OperatorSet
 from ._trajectory import Trajectory
 from ._warnings import ConvergenceWarning, OperatorWarning
@@ -21,6 +22,7 @@ from ._warnings import ConvergenceWarning, OperatorWarning
 __all__ = [
     "ConvergenceWarning",
     "Embedding",
+    "KMeansResult",
     "OperatorSet",
     "OperatorWarning",
     "Trajectory",
@@ -28,7 +30,9 @@ __all__ = [
     "build_operators",
     "datasets",
     "embed",
+    "k_means",
     "nearest_neighbors",
+    "quality",
 ]
 
 if DEBUG_BUILD:

@@ -1,14 +1,29 @@
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEBUG_BUILD", "OperatorSet", "Transition", "__version__", "available_threads", "embed", "knn", "knn_sparse"]
+__all__ = [
+    "DEBUG_BUILD",
+    "OperatorSet",
+    "Transition",
+    "__version__",
+    "available_threads",
+    "calinski_harabasz",
+    "davies_bouldin",
+    "embed",
+    "k_means",
+    "knn",
+    "knn_sparse",
+    "sample_rows",
+    "silhouette",
+]
 
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
 
 _Floats = NDArray[np.float64] | NDArray[np.float32]
+_Rows: TypeAlias = "Transition | _Floats | tuple[int, NDArray[np.int64], NDArray[np.int32], _Floats]"
 _Table = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]
 
 def available_threads() -> int: ...
@@ -36,6 +51,15 @@ def knn_sparse(
     metric: str,
     n_threads: int,
 ) -> _Table: ...
+def k_means(
+    x: _Floats, *, n_clusters: int, n_init: int, max_iter: int, tol: float, seed: int, n_threads: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64], float, int, bool]: ...
+def calinski_harabasz(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
+def davies_bouldin(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
+def silhouette(
+    rows: _Rows, labels: NDArray[np.uint32], n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
+) -> float: ...
+def sample_rows(n: int, sample_size: int, seed: int) -> NDArray[np.uint32]: ...
 
 @final
 class Transition:

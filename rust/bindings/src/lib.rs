@@ -17,8 +17,10 @@
 mod arrays;
 mod embedding;
 mod funnel;
+mod kmeans;
 mod neighbours;
 mod operator_set;
+mod quality;
 mod transition;
 
 use pyo3::prelude::*;
@@ -37,6 +39,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(embedding::embed, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;
+    module.add_function(wrap_pyfunction!(kmeans::k_means, module)?)?;
+    module.add_function(wrap_pyfunction!(quality::calinski_harabasz, module)?)?;
+    module.add_function(wrap_pyfunction!(quality::davies_bouldin, module)?)?;
+    module.add_function(wrap_pyfunction!(quality::silhouette, module)?)?;
+    module.add_function(wrap_pyfunction!(quality::sample_rows, module)?)?;
     module.add_class::<transition::PyTransition>()?;
     module.add_class::<operator_set::PyOperatorSet>()?;
     Ok(())

@@ -36,6 +36,12 @@ impl Exec {
         Self::new(threads, Arc::default())
     }
 
+    /// The same stop flag, on the calling thread alone: for work that is itself one of several parallel pieces.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        Self::new(1, Arc::clone(&self.stop))
+    }
+
     /// [`Error::Interrupted`] once the stop flag is up. Long loops call it every few milliseconds.
     pub fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }

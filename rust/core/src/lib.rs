@@ -7,10 +7,12 @@
 //! ```text
 //! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry
 //!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)   (on request)
+//!
+//! kmeans (points -> labels) -> quality (labels -> a score)
 //! ```
 //!
 //! A module knows only what stands to its left, and the ground they share: [`csr`] (matrices), `sparse_step` (the one
-//! sparse kernel), [`exec`] (threads, interruption), [`Real`] (`f32` and `f64`).
+//! sparse kernel), `frame` and `lanes` (dense points), [`exec`] (threads, interruption), [`Real`] (`f32` and `f64`).
 //!
 //! Nothing here depends on the number of threads: same input, same bits.
 
@@ -19,11 +21,15 @@ mod block;
 pub mod csr;
 mod error;
 pub mod exec;
+mod frame;
 mod geometry;
+pub mod kmeans;
+mod lanes;
 mod linear_map;
 pub mod neighbours;
 mod operator_set;
 mod product;
+pub mod quality;
 pub mod random;
 mod real;
 mod sparse_step;
