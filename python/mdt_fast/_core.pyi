@@ -3,7 +3,16 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEBUG_BUILD", "OperatorSet", "Transition", "__version__", "available_threads", "knn", "knn_sparse"]
+__all__ = [
+    "DEBUG_BUILD",
+    "OperatorSet",
+    "Transition",
+    "__version__",
+    "available_threads",
+    "contrastive",
+    "knn",
+    "knn_sparse",
+]
 
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
@@ -22,6 +31,16 @@ def knn_sparse(
     metric: str,
     n_threads: int,
 ) -> _Table: ...
+def contrastive(
+    operators: OperatorSet,
+    weights: NDArray[np.float64],
+    view_weights: NDArray[np.float64],
+    rows: list[int] | None,
+    *,
+    include_self: bool,
+    gradient: bool,
+    n_threads: int,
+) -> tuple[float, NDArray[np.float64]]: ...
 
 @final
 class Transition:

@@ -13,7 +13,7 @@ use crate::arrays::{AnyArray2, elements, indptr_array, matrix};
 use crate::funnel::{run, to_exception};
 use crate::transition::{AnyTransition, PyTransition};
 
-enum AnySet {
+pub enum AnySet {
     F32(OperatorSet<f32>),
     F64(OperatorSet<f64>),
 }
@@ -30,7 +30,7 @@ macro_rules! either {
 
 /// Members over stored transition matrices. A trajectory is given to each method as its (steps, members) weights.
 #[pyclass(name = "OperatorSet", module = "mdt_fast._core", frozen)]
-pub struct PyOperatorSet(AnySet);
+pub struct PyOperatorSet(pub AnySet);
 
 /// How a member is written in Python: ("walk", base), ("identity",), ("uniform",), ("power", base, exponent) or
 /// ("teleport", base, alpha, exponent), exponent 0 for a uniform landing.
@@ -68,7 +68,7 @@ impl MemberArgument {
 type CsrParts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>);
 
 /// Multiplications of one column through the trajectory.
-fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
+pub fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
     let walks = trajectory.set().walks();
     let powers = trajectory.steps().iter().flat_map(|step| &step.powers);
     powers.map(|p| walks[p.base].matrix().nnz() * p.exponent as usize).sum::<usize>() + trajectory.n()

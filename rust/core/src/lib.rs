@@ -5,7 +5,7 @@
 //! applied. The way of the data, and of this crate:
 //!
 //! ```text
-//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry
+//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry, contrastive
 //!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)   (on request)
 //! ```
 //!
@@ -16,6 +16,7 @@
 
 pub mod affinity;
 mod block;
+mod contrastive;
 pub mod csr;
 mod error;
 pub mod exec;
@@ -30,6 +31,7 @@ mod sparse_step;
 mod trajectory;
 mod transition;
 
+pub use contrastive::{Contrastive, ContrastiveLoss};
 pub use error::{Error, Result};
 pub use geometry::Stationary;
 pub use linear_map::LinearMap;

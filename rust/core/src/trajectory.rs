@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::exec::Exec;
-use crate::operator_set::{OperatorSet, Step};
+use crate::operator_set::{OperatorSet, Power, Step};
 use crate::sparse_step::{Remainder, column_means, sparse_step};
 use crate::transition::Direction;
 use crate::{Error, Real, Result};
@@ -34,6 +34,11 @@ impl<'a, T: Real> Trajectory<'a, T> {
             return Err(Error::Invalid("expected at least one step, got none".into()));
         }
         Ok(Self { set, steps })
+    }
+
+    /// The same steps over another set with as many matrices.
+    pub(crate) fn over<'b>(&self, set: &'b OperatorSet<T>) -> Trajectory<'b, T> {
+        Trajectory { set, steps: self.steps.clone() }
     }
 
     /// Number of states.
@@ -108,22 +113,20 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(())
     }
 
-    /// One step. Powers of a matrix need its lower powers applied to the block; those are computed once each.
-    fn apply_step(
+    /// For each power the block that its last factor is applied to, `P^(s-1) x`; None stands for `x` itself. Lower powers
+    /// on the way are computed once each, and only those are kept.
+    pub(crate) fn lower_powers(
         &self,
-        step: &Step,
+        powers: &[Power],
         x: &[T],
         cols: usize,
         direction: Direction,
-        out: &mut [T],
         exec: &Exec,
-    ) -> Result<()> {
-        exec.check()?;
-        // The block that the last factor of each power is applied to: P^(s-1) x. Only those are kept.
-        let mut lower: Vec<Option<Arc<Block<T>>>> = Vec::with_capacity(step.powers.len());
-        for (p, power) in step.powers.iter().enumerate() {
-            let previous = p.checked_sub(1).filter(|&q| step.powers[q].base == power.base);
-            let (mut done, mut reached) = previous.map_or((1, None), |q| (step.powers[q].exponent, lower[q].clone()));
+    ) -> Result<Vec<Option<Arc<Block<T>>>>> {
+        let mut lower: Vec<Option<Arc<Block<T>>>> = Vec::with_capacity(powers.len());
+        for (p, power) in powers.iter().enumerate() {
+            let previous = p.checked_sub(1).filter(|&q| powers[q].base == power.base);
+            let (mut done, mut reached) = previous.map_or((1, None), |q| (powers[q].exponent, lower[q].clone()));
             while done < power.exponent {
                 let mut next = Block::zeros(x.len());
                 let input = reached.as_ref().map_or(x, |block| &block[..]);
@@ -134,6 +137,21 @@ impl<'a, T: Real> Trajectory<'a, T> {
             }
             lower.push(reached);
         }
+        Ok(lower)
+    }
+
+    /// One step, as many rows of it as `out` has room for.
+    pub(crate) fn apply_step(
+        &self,
+        step: &Step,
+        x: &[T],
+        cols: usize,
+        direction: Direction,
+        out: &mut [T],
+        exec: &Exec,
+    ) -> Result<()> {
+        exec.check()?;
+        let lower = self.lower_powers(&step.powers, x, cols, direction, exec)?;
         let terms: Vec<_> = step
             .powers
             .iter()
