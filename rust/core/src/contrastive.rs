@@ -15,13 +15,17 @@
 //! The products `O_m B_s` of the way back serve twice, weighted for `B_(s-1)` and dotted with `Z_(s-1)` for the gradient: loss
 //! and gradient together cost two passes through the trajectory. `B_(s-1)` takes the place of `Z_(s-1)` piece by piece.
 //!
-//! Cost: `2 t nnz` multiplications a row of `W`, and `t + 1` blocks of `N` times the width (one more for each power); the width
-//! follows from a budget of bytes. Blocks and pieces do not depend on the number of threads and sums are added in their
+//! All this happens on the patch of the graph that a block can reach (`patch.rs`), with the rows of `Z_s` and `B_s` that `s` steps
+//! reach; points beyond have `W_ik = 0` and enter the sum of exponentials by their number.
+//!
+//! Cost: `2 t nnz` multiplications a row of `W`, `nnz` that of the patch, and `t + 1` blocks of its points times the width (one
+//! more for each power); the width follows from a budget of bytes and the worst case, `N` points. Blocks and pieces do not depend on the number of threads and sums are added in their
 //! order, in double precision whatever the walks hold.
 
 use crate::block::Block;
 use crate::exec::Exec;
-use crate::operator_set::{OperatorSet, Step};
+use crate::operator_set::{OperatorSet, Power, Step};
+use crate::patch::{PATCH_BYTES, Patch, near_blocks};
 use crate::sparse_step::{Remainder, column_means, step_rows};
 use crate::trajectory::Trajectory;
 use crate::transition::Direction;
@@ -64,9 +68,9 @@ impl<T: Real> Trajectory<'_, T> {
         let (width, in_flight) = evaluation.block_shape(exec.threads());
         let rows = asked.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
         let mut total = ContrastiveLoss { loss: 0.0, gradient: vec![0.0; evaluation.gradient_len()] };
-        let blocks: Vec<&[usize]> = rows.chunks(width).collect();
+        let blocks = near_blocks(self.set(), &evaluation.parts, &rows, width);
         for round in blocks.chunks(in_flight) {
-            for part in exec.map(round.len(), |b| evaluation.block(round[b], exec))? {
+            for part in exec.map(round.len(), |b| evaluation.block(&round[b], exec))? {
                 total.loss += part.loss;
                 total.gradient.iter_mut().zip(part.gradient).for_each(|(sum, g)| *sum += g);
             }
@@ -154,14 +158,20 @@ impl<'a, T: Real> Evaluation<'a, T> {
         let kept = if self.asked.gradient { self.trajectory.steps().len() } else { 1 };
         let column_bytes = self.trajectory.n().saturating_mul((kept + 1 + temporary) * size_of::<T>());
         let width = (MEMORY_BUDGET / column_bytes.max(1)).clamp(1, BLOCK_ROWS);
-        (width, (MEMORY_BUDGET / (width * column_bytes).max(1)).clamp(1, threads))
+        (width, (MEMORY_BUDGET / (width * column_bytes + PATCH_BYTES.min(self.matrix_bytes()))).clamp(1, threads))
+    }
+
+    /// What a copy of the walks and of their transposes takes.
+    fn matrix_bytes(&self) -> usize {
+        let entries: usize = self.trajectory.set().walks().iter().map(|walk| walk.matrix().nnz()).sum();
+        2 * entries * (size_of::<u32>() + size_of::<T>())
     }
 
     /// Loss and gradient of some rows.
     fn block(&self, rows: &[usize], exec: &Exec) -> Result<ContrastiveLoss> {
         let (steps, cols) = (self.trajectory.steps(), rows.len());
-        let patch = Patch::whole(self.trajectory.set(), rows, steps.len());
-        let local = self.trajectory.over(patch.set);
+        let patch = Patch::around(self.trajectory.set(), &self.parts, rows, steps.len())?;
+        let local = self.trajectory.over(&patch.set);
         let mut start = Block::zeros(patch.set.n() * cols);
         patch.starts.iter().enumerate().for_each(|(c, &p)| start[p * cols + c] = T::ONE);
         let mut blocks = vec![start];
@@ -192,7 +202,7 @@ impl<'a, T: Real> Evaluation<'a, T> {
             for (derivative, share) in line.iter_mut().zip(&self.shares) {
                 *derivative = share.identity * products.identity + share.uniform * products.uniform;
                 for power in &share.powers {
-                    let key = |p: &crate::Power| (p.base, p.exponent);
+                    let key = |p: &Power| (p.base, p.exponent);
                     let place = self.parts.powers.binary_search_by_key(&key(power), key);
                     *derivative += place.map_or(0.0, |place| power.weight * products.powers[place]);
                 }
@@ -214,12 +224,18 @@ impl<'a, T: Real> Evaluation<'a, T> {
         }
         // Points out of reach have W_ik = 0 and count in N.
         let unseen = n - (z.len() / cols) as f64;
-        let sums = map_pieces(z, cols, || (vec![0.0; cols], vec![f64::NEG_INFINITY; cols]), exec, |piece, (sums, tops)| {
-            for line in piece.chunks_exact(cols) {
-                add_expm1(line, sums);
-                tops.iter_mut().zip(line).for_each(|(top, v)| *top = top.max(v.to_f64()));
-            }
-        })?;
+        let sums = map_pieces(
+            z,
+            cols,
+            || (vec![0.0; cols], vec![f64::NEG_INFINITY; cols]),
+            exec,
+            |piece, (sums, tops)| {
+                for line in piece.chunks_exact(cols) {
+                    add_expm1(line, sums);
+                    tops.iter_mut().zip(line).for_each(|(top, v)| *top = top.max(v.to_f64()));
+                }
+            },
+        )?;
         for (c, column) in columns.iter_mut().enumerate() {
             let sum = sums.iter().map(|s| s.0[c]).fold(0.0, |a, b| a + b);
             let top = sums.iter().map(|s| s.1[c]).fold(if unseen > 0.0 { 0.0 } else { f64::NEG_INFINITY }, f64::max);
@@ -236,13 +252,19 @@ impl<'a, T: Real> Evaluation<'a, T> {
         let loss = columns.iter().map(|column| column.degree * (column.shift + column.sum.ln())).sum::<f64>();
         if self.asked.gradient {
             let scales: Vec<f64> = columns.iter().map(|column| column.degree / column.sum).collect();
-            map_pieces(z, cols, || (), exec, |piece, ()| {
-                for line in piece.chunks_exact_mut(cols) {
-                    for ((v, column), scale) in line.iter_mut().zip(&columns).zip(&scales) {
-                        *v = T::from_f64(scale * (1.0 + expm1(v.to_f64() - column.shift)));
+            map_pieces(
+                z,
+                cols,
+                || (),
+                exec,
+                |piece, ()| {
+                    for line in piece.chunks_exact_mut(cols) {
+                        for ((v, column), scale) in line.iter_mut().zip(&columns).zip(&scales) {
+                            *v = T::from_f64(scale * (1.0 + expm1(v.to_f64() - column.shift)));
+                        }
                     }
-                }
-            })?;
+                },
+            )?;
             for (c, column) in columns.iter().enumerate() {
                 for &(p, w) in &column.pulls {
                     z[p * cols + c] = T::from_f64(z[p * cols + c].to_f64() - w);
@@ -292,10 +314,8 @@ impl<'a, T: Real> Evaluation<'a, T> {
             .collect();
         let means = if self.parts.uniform == 0.0 { Vec::new() } else { column_means(ahead, cols, exec)? };
         let nothing = Remainder { identity: T::ZERO, input: ahead, offset: None };
-        let mut pieces: Vec<(&mut [T], Products)> = behind
-            .chunks_mut(PIECE_POINTS * cols)
-            .map(|piece| (piece, Products::zeros(powers.len())))
-            .collect();
+        let mut pieces: Vec<(&mut [T], Products)> =
+            behind.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, Products::zeros(powers.len()))).collect();
         let scratch = || (vec![T::ZERO; PIECE_POINTS * cols], vec![T::ZERO; PIECE_POINTS * cols]);
         exec.for_pieces(&mut pieces, 1, scratch, |index, piece, (product, sum)| -> Result<()> {
             let (z, found) = &mut piece[0];
@@ -327,13 +347,7 @@ impl<'a, T: Real> Evaluation<'a, T> {
     }
 
     /// The inner products with `Z_0`, a unit in each column: single entries of the products with `B_1`.
-    fn pull_to_start(
-        &self,
-        local: &Trajectory<'_, T>,
-        starts: &[usize],
-        ahead: &[T],
-        exec: &Exec,
-    ) -> Result<Products> {
+    fn pull_to_start(&self, local: &Trajectory<'_, T>, starts: &[usize], ahead: &[T], exec: &Exec) -> Result<Products> {
         let cols = starts.len();
         let lower = local.lower_powers(&self.parts.powers, ahead, cols, Direction::Forward, exec)?;
         let mut found = Products::zeros(self.parts.powers.len());
@@ -364,26 +378,6 @@ struct Column {
     shift: f64,
 }
 
-/// The part of the graph that the walks of a block can reach, points in the order in which they are reached.
-struct Patch<'a, T> {
-    set: &'a OperatorSet<T>,
-    /// Where the block's own rows are.
-    starts: Vec<usize>,
-    /// Points reached in `0..=t` steps by any member, whatever its weight.
-    reach: Vec<usize>,
-}
-
-impl<'a, T: Real> Patch<'a, T> {
-    fn whole(set: &'a OperatorSet<T>, rows: &[usize], steps: usize) -> Self {
-        Self { set, starts: rows.to_vec(), reach: vec![set.n(); steps + 1] }
-    }
-
-    #[expect(clippy::unused_self, reason = "todo")]
-    fn position(&self, point: usize) -> Option<usize> {
-        Some(point)
-    }
-}
-
 /// Calls `work(piece, result)` for pieces of the block, in parallel; results in order.
 fn map_pieces<T: Real, R: Send>(
     block: &mut [T],
@@ -393,11 +387,16 @@ fn map_pieces<T: Real, R: Send>(
     work: impl Fn(&mut [T], &mut R) + Sync + Send,
 ) -> Result<Vec<R>> {
     let mut pieces: Vec<_> = block.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, start())).collect();
-    exec.for_pieces(&mut pieces, 1, || (), |_, piece, ()| -> Result<()> {
-        let (piece, result) = &mut piece[0];
-        work(piece, result);
-        Ok(())
-    })?;
+    exec.for_pieces(
+        &mut pieces,
+        1,
+        || (),
+        |_, piece, ()| -> Result<()> {
+            let (piece, result) = &mut piece[0];
+            work(piece, result);
+            Ok(())
+        },
+    )?;
     Ok(pieces.into_iter().map(|(_, result)| result).collect())
 }
 

@@ -24,6 +24,7 @@ mod geometry;
 mod linear_map;
 pub mod neighbours;
 mod operator_set;
+mod patch;
 mod product;
 pub mod random;
 mod real;

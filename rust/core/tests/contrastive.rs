@@ -74,7 +74,8 @@ fn dense_gradient<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contras
     (0..weights.len())
         .map(|k| {
             let at = |shift: f64| {
-                let moved: Vec<f64> = weights.iter().enumerate().map(|(l, w)| if l == k { w + shift } else { *w }).collect();
+                let moved: Vec<f64> =
+                    weights.iter().enumerate().map(|(l, w)| if l == k { w + shift } else { *w }).collect();
                 dense_loss(set, &moved, asked)
             };
             (at(h) - at(-h)) / (2.0 * h)
@@ -214,8 +215,7 @@ fn what_cannot_be_asked() {
     let set = set::<f64>(20);
     let weights = simplex(2, set.members().len(), 7);
     let trajectory = Trajectory::new(&set, &weights).unwrap();
-    let message =
-        |asked| trajectory.contrastive_loss(asked, &Exec::with_threads(1)).unwrap_err().to_string();
+    let message = |asked| trajectory.contrastive_loss(asked, &Exec::with_threads(1)).unwrap_err().to_string();
     assert_eq!(message(Contrastive { rows: Some(&[3, 20]), ..ALL }), "expected rows below 20, got 20");
     assert_eq!(message(Contrastive { rows: Some(&[3, 1, 3]), ..ALL }), "expected distinct rows, got 3 twice");
     assert_eq!(message(Contrastive { view_weights: &[1.0; 3], ..ALL }), "expected at most 2 view weights, got 3");
