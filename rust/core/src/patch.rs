@@ -21,7 +21,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// A set over the points within reach of some rows.
 #[derive(Debug)]
-pub(crate) struct Patch<'a, T> {
+pub(crate) struct Patch<'a, T: Real> {
     /// The members between those points. Edges that leave the patch are cut: only points on its rim have any.
     pub set: Cow<'a, OperatorSet<T>>,
     /// Places of the rows.
