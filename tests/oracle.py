@@ -188,6 +188,30 @@ def diffusion_distances(W, rows, weighting="stationary"):
     return D
 
 
+def contrastive_loss(W, Ps, view_weights=None, rows=None, include_self=False):
+    """sum_v w_v sum_i sum_(j in N_v(i)) [log sum_(k != i) exp(W_ik) - W_ij], neighbours the nonzeros of the views."""
+    view_weights = [1 / len(Ps)] * len(Ps) if view_weights is None else view_weights
+    loss = 0.0
+    for i in range(len(W)) if rows is None else rows:
+        log_sum = np.log(np.exp(np.delete(W[i], i)).sum())
+        for w, P in zip(view_weights, Ps, strict=True):
+            for j in np.flatnonzero(P[i]):
+                if include_self or j != i:
+                    loss += w * (log_sum - W[i, j])
+    return loss
+
+
+def contrastive_gradient(members, weights, Ps, **options):
+    """Derivatives by the weights from central differences; the loss is smooth, so a wide step is exact to 1e-8."""
+    step, gradient = 1e-4, np.empty_like(weights)
+    for place in np.ndindex(weights.shape):
+        shift = np.zeros_like(weights)
+        shift[place] = step
+        above, below = (contrastive_loss(weights_product(members, weights + s), Ps, **options) for s in (shift, -shift))
+        gradient[place] = (above - below) / (2 * step)
+    return gradient
+
+
 def prune(W, prune_below=0.0, top=None):
     """Drop entries below the threshold, keep the `top` largest of each row, rescale rows to sum 1.
 

@@ -10,6 +10,7 @@ __all__ = [
     "__version__",
     "available_threads",
     "calinski_harabasz",
+    "contrastive",
     "davies_bouldin",
     "embed",
     "k_means",
@@ -60,6 +61,16 @@ def silhouette(
     rows: _Rows, labels: NDArray[np.uint32], n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
 ) -> float: ...
 def sample_rows(n: int, sample_size: int, seed: int) -> NDArray[np.uint32]: ...
+def contrastive(
+    operators: OperatorSet,
+    weights: NDArray[np.float64],
+    view_weights: NDArray[np.float64],
+    rows: list[int] | None,
+    *,
+    include_self: bool,
+    gradient: bool,
+    n_threads: int,
+) -> tuple[float, NDArray[np.float64]]: ...
 
 @final
 class Transition:

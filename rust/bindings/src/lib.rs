@@ -15,6 +15,7 @@
 //! The stub `_core.pyi` mirrors these files; `mypy.stubtest` compares the two.
 
 mod arrays;
+mod contrastive;
 mod embedding;
 mod funnel;
 mod kmeans;
@@ -44,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quality::davies_bouldin, module)?)?;
     module.add_function(wrap_pyfunction!(quality::silhouette, module)?)?;
     module.add_function(wrap_pyfunction!(quality::sample_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(contrastive::contrastive, module)?)?;
     module.add_class::<transition::PyTransition>()?;
     module.add_class::<operator_set::PyOperatorSet>()?;
     Ok(())

@@ -5,7 +5,7 @@
 //! applied. The way of the data, and of this crate:
 //!
 //! ```text
-//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry
+//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry, contrastive
 //!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)   (on request)
 //!
 //! kmeans (points -> labels) -> quality (labels -> a score)
@@ -18,6 +18,7 @@
 
 pub mod affinity;
 mod block;
+mod contrastive;
 pub mod csr;
 mod error;
 pub mod exec;
@@ -28,6 +29,7 @@ mod lanes;
 mod linear_map;
 pub mod neighbours;
 mod operator_set;
+mod patch;
 mod product;
 pub mod quality;
 pub mod random;
@@ -37,6 +39,7 @@ pub mod spectral;
 mod trajectory;
 mod transition;
 
+pub use contrastive::{Contrastive, ContrastiveLoss};
 pub use error::{Error, Result};
 pub use geometry::Stationary;
 pub use linear_map::LinearMap;

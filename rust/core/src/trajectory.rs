@@ -53,6 +53,11 @@ impl<'a, T: Real> Trajectory<'a, T> {
         self.steps.iter().all(|step| walk_of(step) == Some(first)).then_some(first)
     }
 
+    /// The same steps over another set with as many matrices.
+    pub(crate) fn over<'b>(&self, set: &'b OperatorSet<T>) -> Trajectory<'b, T> {
+        Trajectory { set, steps: self.steps.clone() }
+    }
+
     /// Number of states.
     #[must_use]
     pub fn n(&self) -> usize {
@@ -125,22 +130,20 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(())
     }
 
-    /// One step. Powers of a matrix need its lower powers applied to the block; those are computed once each.
-    fn apply_step(
+    /// For each power the block that its last factor is applied to, `P^(s-1) x`; None stands for `x` itself. Lower powers
+    /// on the way are computed once each, and only those are kept.
+    pub(crate) fn lower_powers(
         &self,
-        step: &Step,
+        powers: &[Power],
         x: &[T],
         cols: usize,
         direction: Direction,
-        out: &mut [T],
         exec: &Exec,
-    ) -> Result<()> {
-        exec.check()?;
-        // The block that the last factor of each power is applied to: P^(s-1) x. Only those are kept.
-        let mut lower: Vec<Option<Arc<Block<T>>>> = Vec::with_capacity(step.powers.len());
-        for (p, power) in step.powers.iter().enumerate() {
-            let previous = p.checked_sub(1).filter(|&q| step.powers[q].base == power.base);
-            let (mut done, mut reached) = previous.map_or((1, None), |q| (step.powers[q].exponent, lower[q].clone()));
+    ) -> Result<Vec<Option<Arc<Block<T>>>>> {
+        let mut lower: Vec<Option<Arc<Block<T>>>> = Vec::with_capacity(powers.len());
+        for (p, power) in powers.iter().enumerate() {
+            let previous = p.checked_sub(1).filter(|&q| powers[q].base == power.base);
+            let (mut done, mut reached) = previous.map_or((1, None), |q| (powers[q].exponent, lower[q].clone()));
             while done < power.exponent {
                 let mut next = Block::zeros(x.len());
                 let input = reached.as_ref().map_or(x, |block| &block[..]);
@@ -151,6 +154,21 @@ impl<'a, T: Real> Trajectory<'a, T> {
             }
             lower.push(reached);
         }
+        Ok(lower)
+    }
+
+    /// One step, as many rows of it as `out` has room for.
+    pub(crate) fn apply_step(
+        &self,
+        step: &Step,
+        x: &[T],
+        cols: usize,
+        direction: Direction,
+        out: &mut [T],
+        exec: &Exec,
+    ) -> Result<()> {
+        exec.check()?;
+        let lower = self.lower_powers(&step.powers, x, cols, direction, exec)?;
         let terms: Vec<_> = step
             .powers
             .iter()
