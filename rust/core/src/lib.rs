@@ -16,6 +16,7 @@
 
 pub mod affinity;
 mod block;
+mod cross_walk;
 pub mod csr;
 mod error;
 pub mod exec;
@@ -30,6 +31,7 @@ mod sparse_step;
 mod trajectory;
 mod transition;
 
+pub use cross_walk::{CrossRows, cross_rows};
 pub use error::{Error, Result};
 pub use geometry::Stationary;
 pub use linear_map::LinearMap;
@@ -37,4 +39,4 @@ pub use operator_set::{Landing, Member, OperatorSet, Power, Step};
 pub use product::Pruning;
 pub use real::Real;
 pub use trajectory::Trajectory;
-pub use transition::{Direction, Transition};
+pub use transition::{Direction, Transition, density_factors};
