@@ -3,13 +3,27 @@ from typing import Any, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEBUG_BUILD", "OperatorSet", "Transition", "__version__", "available_threads", "knn", "knn_sparse"]
+__all__ = [
+    "DEBUG_BUILD",
+    "OperatorSet",
+    "Transition",
+    "__version__",
+    "available_threads",
+    "cross_knn",
+    "cross_knn_sparse",
+    "cross_rows",
+    "density_factors",
+    "knn",
+    "knn_sparse",
+]
 
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
 
 _Floats = NDArray[np.float64] | NDArray[np.float32]
 _Table = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]
+_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+_CrossTable = tuple[_Rows, NDArray[np.uint8], NDArray[np.int32], NDArray[np.float64]]
 
 def available_threads() -> int: ...
 def knn(x: _Floats, k: int, metric: str, method: str, n_threads: int) -> _Table: ...
@@ -22,6 +36,48 @@ def knn_sparse(
     metric: str,
     n_threads: int,
 ) -> _Table: ...
+def cross_knn(
+    x: _Floats,
+    new: NDArray[np.float64],
+    reach: tuple[NDArray[np.float64], NDArray[np.int32]],
+    k: int,
+    metric: str,
+    n_threads: int,
+) -> _CrossTable: ...
+def cross_knn_sparse(
+    n_cols: int,
+    x: _Rows,
+    new: _Rows,
+    reach: tuple[NDArray[np.float64], NDArray[np.int32]],
+    k: int,
+    metric: str,
+    n_threads: int,
+) -> _CrossTable: ...
+def cross_rows(
+    n_cols: int,
+    edges: _Rows,
+    sides: NDArray[np.uint8],
+    nearest: NDArray[np.int32],
+    *,
+    kernel: str,
+    widths: float | NDArray[np.float64],
+    own_widths: float | NDArray[np.float64],
+    symmetrize: str,
+    densities: NDArray[np.float64] | None,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]: ...
+def density_factors(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    distances: NDArray[np.float64],
+    *,
+    kernel: str,
+    widths: float | NDArray[np.float64],
+    diagonal: float,
+    symmetrize: str,
+    anisotropy: float,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
 
 @final
 class Transition:

@@ -15,6 +15,7 @@
 //! The stub `_core.pyi` mirrors these files; `mypy.stubtest` compares the two.
 
 mod arrays;
+mod cross;
 mod funnel;
 mod neighbours;
 mod operator_set;
@@ -35,6 +36,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(available_threads, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;
+    module.add_function(wrap_pyfunction!(cross::cross_knn, module)?)?;
+    module.add_function(wrap_pyfunction!(cross::cross_knn_sparse, module)?)?;
+    module.add_function(wrap_pyfunction!(cross::cross_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(transition::density_factors, module)?)?;
     module.add_class::<transition::PyTransition>()?;
     module.add_class::<operator_set::PyOperatorSet>()?;
     Ok(())

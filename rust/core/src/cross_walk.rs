@@ -108,3 +108,46 @@ pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<(Csr<f64>, Vec<u32
     let (blocks, lonely): (Vec<_>, Vec<_>) = made.into_iter().unzip();
     Ok((Csr::from_row_blocks(rows.edges.n_cols(), blocks), lonely.concat()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of two new points with one-sided edges at these distances.
+    fn rows(kernel: Kernel<'_>, own: Widths<'_>, symmetrize: Symmetrize, distances: [f64; 4]) -> (Csr<f64>, Vec<u32>) {
+        let edges = Csr::new(3, vec![0, 2, 4], vec![0, 1, 1, 2], distances.to_vec()).unwrap();
+        let sides = [Side::Near, Side::Both, Side::Near, Side::Within];
+        let nearest = [1, 2];
+        let parts =
+            CrossRows { edges: &edges, sides: &sides, nearest: &nearest, kernel, own, symmetrize, density: None };
+        cross_rows(parts, &Exec::with_threads(1)).unwrap()
+    }
+
+    #[test]
+    fn directions_are_combined_and_rows_sum_to_one() {
+        let (mean, _) = rows(Kernel::Binary, Widths::Common(1.0), Symmetrize::Mean, [1.0; 4]);
+        assert_eq!(mean.row(0), (&[0_u32, 1][..], &[1.0 / 3.0, 2.0 / 3.0][..]));
+        let (min, lonely) = rows(Kernel::Binary, Widths::Common(1.0), Symmetrize::Min, [1.0; 4]);
+        assert_eq!(min.row(0), (&[1_u32][..], &[1.0][..]));
+        assert_eq!((min.row(1), lonely), ((&[2_u32][..], &[1.0][..]), vec![1]));
+    }
+
+    #[test]
+    fn affinities_that_underflow_keep_their_ratios() {
+        let kernel = Kernel::Linear(Widths::Common(1.0));
+        let (far, lonely) = rows(kernel, Widths::Common(1.0), Symmetrize::Max, [1e6, 1e6 + 1.0, 1e6, 1e6]);
+        let ratio = (-1.0_f64).exp();
+        assert!((far.row(0).1[1] - ratio / (1.0 + ratio)).abs() < 1e-15);
+        assert!(lonely.is_empty());
+    }
+
+    #[test]
+    fn each_point_has_its_own_width() {
+        let (own, widths) = ([1.0, 2.0], [1.0, 4.0, 4.0]);
+        let kernel = Kernel::Squared(Widths::PerPoint(&widths));
+        let (made, _) = rows(kernel, Widths::PerPoint(&own), Symmetrize::Max, [1.0, 2.0, 0.0, 2.0]);
+        assert_eq!(made.row(0).1, [0.5, 0.5]);
+        let affinity = (-0.5_f64).exp();
+        assert!((made.row(1).1[1] - affinity / (1.0 + affinity)).abs() < 1e-15);
+    }
+}
