@@ -2,7 +2,7 @@
 //!
 //! A row of a symmetric neighbour graph holds the points that `i` chose and those that chose `i`. So a new point `x` gets
 //! two kinds of edges: to its `k + 1` nearest training points, and to every `j` whose `k`-th neighbour is no nearer than `x` is:
-//! `d(x, x_j) <= r_j`. Why `k + 1`: as `x` moves to a training point `i`, the nearest of them becomes `i` itself and the others
+//! `d(x, x_j) <= r_j` (see [`SLACK`]). Why `k + 1`: as `x` moves to a training point `i`, the nearest of them becomes `i` itself and the others
 //! its `k` neighbours, so the row of `x` tends to the row of `i`.
 //!
 //! **Twins.** Where `x` coincides with training points it must get the row of one of them to the last edge, although a graph
@@ -28,6 +28,10 @@ use crate::{Error, Real, Result};
 const BLOCK: usize = 256;
 /// Queries that one thread takes at a time.
 const QUERIES_PER_PIECE: usize = 16;
+
+/// A training point whose features were computed anew differs by rounding, and is then just as likely to lie outside the
+/// radius that it defines as inside: radii are widened by this fraction for all but exact copies.
+const SLACK: f64 = 1e-9;
 
 /// How far each training point reaches: its `k`-th neighbour.
 #[derive(Debug, Clone, Copy)]
@@ -188,7 +192,7 @@ struct Search<'a, P> {
 
 impl<'a, P: Pair> Search<'a, P> {
     fn new(pair: P, reach: Reach<'a>, k: usize) -> Self {
-        let reach_keys = reach.radii.iter().map(|&r| pair.metric().largest_key(r)).collect();
+        let reach_keys = reach.radii.iter().map(|&r| pair.metric().largest_key(widened(r))).collect();
         Self { pair, reach, reach_keys, k }
     }
 
@@ -211,6 +215,10 @@ impl<'a, P: Pair> Search<'a, P> {
         })?;
         Ok(found)
     }
+}
+
+fn widened(radius: f64) -> f64 {
+    radius * (1.0 + SLACK)
 }
 
 /// A query looks at a block of points; a type, because [`pulp`] cannot compile what a closure calls for each vector width.
@@ -272,7 +280,7 @@ impl Query {
         if self.nearest.offer(distance, point) {
             self.bound = metric.largest_key(self.nearest.bound());
         }
-        if distance <= radius {
+        if distance <= widened(radius) {
             self.within.push((point, distance));
         }
         if distance == 0.0 && self.twin.is_none_or(|(smallest, _)| key < smallest) {
@@ -290,7 +298,10 @@ impl Query {
             // With more than k others at distance 0 the twin need not be among the first k + 1.
             let place = near.iter().position(|&(_, j)| j == i).unwrap_or(near.len() - 1);
             near.remove(place);
-            within.retain(|&(j, d)| j != i && (d < reach.radii[j as usize] || i <= reach.last[j as usize]));
+            within.retain(|&(j, d)| {
+                let (radius, last) = (reach.radii[j as usize], reach.last[j as usize]);
+                j != i && (d < radius || (d == radius && i <= last))
+            });
         }
         let farthest = near.last().map_or(0.0, |&(d, _)| d);
         if !farthest.is_finite() {
