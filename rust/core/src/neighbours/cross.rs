@@ -12,22 +12,31 @@
 //! without being equal, and a training point given again must find itself. Copies of one point cannot be told apart: all get
 //! the row of the first copy.
 //!
-//! Every pair is compared by the exact key of the training search, in blocks that stay in cache: O(M N d) time, and memory
-//! for the edges. Each query is its own: nothing of a row depends on the others.
+//! Distances are the exact keys of the training search. Dense points under squared metrics are screened first by matrix
+//! products in double precision, block by block (the bound is that of `screen`; a centred block is made when it is needed
+//! and shared by the queries of a piece, so training data are not copied); everything else is compared exactly. O(M N d)
+//! time, memory for the edges. Each query is its own: nothing of a row depends on the others.
 
 use std::ops::Range;
 
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
 use super::nearest::Nearest;
-use super::points::{Coordinates, DensePoints, Keys, Metric, Placed, Points, SparsePoints, dense_key, sparse_key};
+use super::points::{
+    Coordinates, DensePoints, Keys, Metric, Placed, Points, SparsePoints, dense_key, sparse_key, sum_terms,
+};
 use super::scan::{GROUP, members, which};
+use super::screen::gamma;
 use crate::csr::{Csr, RowBlock};
 use crate::exec::Exec;
+use crate::sparse_step::column_means;
 use crate::{Error, Real, Result};
 
 /// Training points that a piece of queries looks at together.
 const BLOCK: usize = 256;
 /// Queries that one thread takes at a time.
-const QUERIES_PER_PIECE: usize = 16;
+const QUERIES_PER_PIECE: usize = 64;
 
 /// A training point whose features were computed anew differs by rounding, and is then just as likely to lie outside the
 /// radius that it defines as inside: radii are widened by this fraction for all but exact copies.
@@ -99,10 +108,10 @@ pub fn cross_neighbours<T: Real>(
     let points = Points::new(training, metric, exec)?;
     let found = match (&points, &points.place(new)?) {
         (Points::Dense(points), Placed::Dense(new)) => {
-            Search::new(DensePair { points: *points, new: new.borrowed() }, reach, k).run(exec)
+            Search::new(DensePair::new(*points, new.borrowed(), exec)?, reach, k).run(exec)
         }
         (Points::Rescaled(points), Placed::Dense(new)) => {
-            Search::new(DensePair { points: points.borrowed(), new: new.borrowed() }, reach, k).run(exec)
+            Search::new(DensePair::new(points.borrowed(), new.borrowed(), exec)?, reach, k).run(exec)
         }
         (Points::Sparse(points), Placed::Sparse(new)) => Search::new(SparsePair { points, new }, reach, k).run(exec),
         _ => unreachable!("points are placed in the layout of those beside them"),
@@ -132,11 +141,52 @@ trait Pair: Sync {
     fn n_new(&self) -> usize;
     fn metric(&self) -> Metric;
     fn key(&self, new: usize, point: usize) -> f64;
+    /// Terms in a key.
+    fn dimension(&self) -> usize;
+    /// Makes the queries ready for [`Self::lower_bounds`]; false if there are no bounds to be had.
+    fn load(&self, _: Range<usize>, _: &mut Panel) -> bool {
+        false
+    }
+    /// `out[q * points + p]`: at most the key of that query and that point, up to [`Search::margin`].
+    fn lower_bounds(&self, _: Range<usize>, _: &Panel, _: &mut Panel, _: &mut [f64]) {}
+}
+
+/// Centred rows and their squared norms, lowered.
+#[derive(Default)]
+struct Panel {
+    rows: Vec<f64>,
+    norms: Vec<f64>,
+}
+
+impl Panel {
+    #[inline(always)]
+    fn fill<T: Real>(&mut self, points: &DensePoints<'_, T>, range: Range<usize>, centre: &[f64]) {
+        let d = points.dimension;
+        self.rows.resize(range.len() * d, 0.0);
+        self.norms.resize(range.len(), 0.0);
+        let lowered = 1.0 - gamma::<f64>(d);
+        for ((i, row), norm) in range.zip(self.rows.chunks_exact_mut(d)).zip(&mut self.norms) {
+            for ((value, v), centre) in row.iter_mut().zip(points.row(i)).zip(centre) {
+                *value = v.to_f64() - centre;
+            }
+            *norm = lowered * sum_terms(d, |k| row[k] * row[k]);
+        }
+    }
 }
 
 struct DensePair<'a, T> {
     points: DensePoints<'a, T>,
     new: DensePoints<'a, f64>,
+    /// The mean of the training points; empty where no product bounds a key.
+    centre: Vec<f64>,
+}
+
+impl<'a, T: Real> DensePair<'a, T> {
+    fn new(points: DensePoints<'a, T>, new: DensePoints<'a, f64>, exec: &Exec) -> Result<Self> {
+        let centre: Vec<T> =
+            if points.metric.is_squared() { column_means(points.data, points.dimension, exec)? } else { Vec::new() };
+        Ok(Self { points, new, centre: centre.into_iter().map(Real::to_f64).collect() })
+    }
 }
 
 impl<T: Real> Pair for DensePair<'_, T> {
@@ -155,6 +205,34 @@ impl<T: Real> Pair for DensePair<'_, T> {
     #[inline(always)]
     fn key(&self, new: usize, point: usize) -> f64 {
         dense_key(self.points.metric, self.new.row(new), self.points.row(point))
+    }
+
+    fn dimension(&self) -> usize {
+        self.points.dimension
+    }
+
+    fn load(&self, queries: Range<usize>, panel: &mut Panel) -> bool {
+        if self.centre.is_empty() {
+            return false;
+        }
+        panel.fill(&self.new, queries, &self.centre);
+        true
+    }
+
+    #[inline(always)]
+    fn lower_bounds(&self, block: Range<usize>, queries: &Panel, scratch: &mut Panel, out: &mut [f64]) {
+        scratch.fill(&self.points, block.clone(), &self.centre);
+        let (lanes, points, d) = (queries.norms.len(), block.len(), self.points.dimension);
+        let left = MatRef::from_row_major_slice(&queries.rows, lanes, d);
+        let right = MatRef::from_row_major_slice(&scratch.rows, points, d).transpose();
+        matmul(MatMut::from_row_major_slice_mut(out, lanes, points), Accum::Replace, left, right, -2.0, Par::Seq);
+        for (row, own) in out.chunks_exact_mut(points).zip(&queries.norms) {
+            for (value, norm) in row.iter_mut().zip(&scratch.norms) {
+                let bound = *value + (own + norm);
+                // Where squares leave the range nothing is known.
+                *value = if bound.is_nan() { f64::NEG_INFINITY } else { bound };
+            }
+        }
     }
 }
 
@@ -179,34 +257,49 @@ impl Pair for SparsePair<'_> {
     fn key(&self, new: usize, point: usize) -> f64 {
         sparse_key(self.points.metric(), self.new.rows.row(new), self.points.rows.row(point))
     }
+
+    fn dimension(&self) -> usize {
+        self.points.dimension() + self.new.dimension()
+    }
 }
 
 /// What all queries share.
 struct Search<'a, P> {
     pair: P,
     reach: Reach<'a>,
-    /// The largest key of each radius.
-    reach_keys: Vec<f64>,
+    /// A pair whose bound is above this is out of the point's reach.
+    reach_bounds: Vec<f64>,
     k: usize,
+    /// Relative and absolute margin of a bound: roundings of the exact key, and squares that vanish.
+    margin: (f64, f64),
 }
 
 impl<'a, P: Pair> Search<'a, P> {
     fn new(pair: P, reach: Reach<'a>, k: usize) -> Self {
-        let reach_keys = reach.radii.iter().map(|&r| pair.metric().largest_key(widened(r))).collect();
-        Self { pair, reach, reach_keys, k }
+        let d = pair.dimension();
+        let margin = (gamma::<f64>(d), 8.0 * d as f64 * f64::MIN_POSITIVE + pair.metric().largest_key(0.0));
+        let mut search = Self { pair, reach, reach_bounds: Vec::new(), k, margin };
+        search.reach_bounds = reach.radii.iter().map(|&r| search.bound(widened(r))).collect();
+        search
+    }
+
+    /// A pair whose bound is above this is farther apart than `distance`.
+    fn bound(&self, distance: f64) -> f64 {
+        self.pair.metric().largest_key(distance) * (1.0 + self.margin.0) + self.margin.1
     }
 
     fn run(&self, exec: &Exec) -> Result<Vec<Edges>> {
         let n = self.pair.n_points();
         let mut found = vec![Edges::default(); self.pair.n_new()];
-        exec.for_pieces(&mut found, QUERIES_PER_PIECE, Vec::new, |first, piece, keys| {
-            let mut queries: Vec<_> = (first..first + piece.len()).map(|query| Query::new(query, self.k)).collect();
+        exec.for_pieces(&mut found, QUERIES_PER_PIECE, Scratch::default, |first, piece, scratch| {
+            let own = first..first + piece.len();
+            let mut queries: Vec<_> = own.clone().map(|query| Query::new(query, self.k)).collect();
+            scratch.values.resize(piece.len() * BLOCK, 0.0);
+            let screened = self.pair.load(own, &mut scratch.queries);
             for start in (0..n).step_by(BLOCK) {
                 exec.check()?;
-                for query in &mut queries {
-                    let block = start..(start + BLOCK).min(n);
-                    pulp::Arch::new().dispatch(Look { search: self, query, block, keys });
-                }
+                let block = start..(start + BLOCK).min(n);
+                pulp::Arch::new().dispatch(Look { search: self, queries: &mut queries, block, screened, scratch });
             }
             for (row, query) in piece.iter_mut().zip(queries) {
                 *row = query.finish(self.reach)?;
@@ -217,16 +310,25 @@ impl<'a, P: Pair> Search<'a, P> {
     }
 }
 
+/// Buffers of one thread.
+#[derive(Default)]
+struct Scratch {
+    queries: Panel,
+    points: Panel,
+    values: Vec<f64>,
+}
+
 fn widened(radius: f64) -> f64 {
     radius * (1.0 + SLACK)
 }
 
-/// A query looks at a block of points; a type, because [`pulp`] cannot compile what a closure calls for each vector width.
+/// Queries look at a block of points; a type, because [`pulp`] cannot compile what a closure calls for each vector width.
 struct Look<'a, 'b, P> {
     search: &'a Search<'b, P>,
-    query: &'a mut Query,
+    queries: &'a mut [Query],
     block: Range<usize>,
-    keys: &'a mut Vec<f64>,
+    screened: bool,
+    scratch: &'a mut Scratch,
 }
 
 impl<P: Pair> pulp::WithSimd for Look<'_, '_, P> {
@@ -234,13 +336,20 @@ impl<P: Pair> pulp::WithSimd for Look<'_, '_, P> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { search, query, block, keys } = self;
-        keys.clear();
-        keys.extend(block.clone().map(
-            #[inline(always)]
-            |j| search.pair.key(query.index, j),
-        ));
-        query.sift(keys, block.start, search.pair.metric(), &search.reach_keys, search.reach.radii);
+        let Self { search, queries, block, screened, scratch } = self;
+        let values = &mut scratch.values[..queries.len() * block.len()];
+        if screened {
+            search.pair.lower_bounds(block.clone(), &scratch.queries, &mut scratch.points, values);
+        } else {
+            for (query, row) in queries.iter().zip(values.chunks_exact_mut(block.len())) {
+                for (value, j) in row.iter_mut().zip(block.clone()) {
+                    *value = search.pair.key(query.index, j);
+                }
+            }
+        }
+        for (query, row) in queries.iter_mut().zip(values.chunks_exact(block.len())) {
+            query.sift(search, row, block.start);
+        }
     }
 }
 
@@ -248,7 +357,7 @@ impl<P: Pair> pulp::WithSimd for Look<'_, '_, P> {
 struct Query {
     index: usize,
     nearest: Nearest,
-    /// Keys above this cannot be among the nearest.
+    /// A point whose bound is above this is not among the nearest.
     bound: f64,
     /// Points that reach this one, by ascending index.
     within: Vec<(u32, f64)>,
@@ -261,24 +370,27 @@ impl Query {
         Self { index, nearest: Nearest::new(k + 1), bound: f64::INFINITY, within: Vec::new(), twin: None }
     }
 
-    /// Takes what is near or within reach.
+    /// Takes what is near or within reach; `values` are keys of the points from `first` on, or bounds of them.
     #[inline(always)]
-    fn sift(&mut self, keys: &[f64], first: usize, metric: Metric, reach_keys: &[f64], radii: &[f64]) {
-        let reach_keys = &reach_keys[first..first + keys.len()];
-        for from in (0..keys.len()).step_by(GROUP) {
-            let group = from..(from + GROUP).min(keys.len());
+    fn sift<P: Pair>(&mut self, search: &Search<'_, P>, values: &[f64], first: usize) {
+        let reach_bounds = &search.reach_bounds[first..first + values.len()];
+        for from in (0..values.len()).step_by(GROUP) {
+            let group = from..(from + GROUP).min(values.len());
             let bound = self.bound;
-            let passed = which(&keys[group.clone()], &reach_keys[group], |key, reach| (key <= bound) | (key <= reach));
-            for c in members(passed).map(|c| from + c) {
-                self.take(first + c, keys[c], metric, radii[first + c]);
+            let passes = |value: f64, reach: f64| (value <= bound) | (value <= reach);
+            for c in members(which(&values[group.clone()], &reach_bounds[group], passes)) {
+                self.take(search, first + from + c);
             }
         }
     }
 
-    fn take(&mut self, point: usize, key: f64, metric: Metric, radius: f64) {
-        let (distance, point) = (metric.distance(key), point as u32);
+    #[inline(always)]
+    fn take<P: Pair>(&mut self, search: &Search<'_, P>, point: usize) {
+        let key = search.pair.key(self.index, point);
+        let (distance, radius) = (search.pair.metric().distance(key), search.reach.radii[point]);
+        let point = point as u32;
         if self.nearest.offer(distance, point) {
-            self.bound = metric.largest_key(self.nearest.bound());
+            self.bound = search.bound(self.nearest.bound());
         }
         if distance <= widened(radius) {
             self.within.push((point, distance));
