@@ -143,6 +143,46 @@ def operator(X, **options):
     return transition(affinity(X, **options))
 
 
+def cross_distances(X_new, X, metric="euclidean"):
+    """Distances from the rows of X_new to the rows of X."""
+    stack = [Y.toarray() if scipy.sparse.issparse(Y) else np.asarray(Y, dtype=np.float64) for Y in (X, X_new)]
+    return pairwise_distances(np.vstack(stack), metric)[len(stack[0]) :, : len(stack[0])]
+
+
+def new_rows(
+    X, X_new, *, n_neighbors="log", kernel="gaussian", metric="euclidean", preset=None, bandwidth="max-min",
+    symmetrize="mean", anisotropy=0.0,
+):  # fmt: skip
+    """Transition rows of points that coincide with none of X: to the K + 1 nearest, and to those that reach them."""
+    metric = "correlation" if kernel == "correlation" else metric
+    within = pairwise_distances(X, metric)
+    across = cross_distances(X_new, X, metric)
+    k = log_n_neighbors(len(within), preset) if n_neighbors == "log" else n_neighbors
+    indices, radii = knn(within, k)
+    order = np.argsort(across, axis=1, kind="stable")[:, : k + 1]
+    near = np.zeros(across.shape, dtype=bool)
+    np.put_along_axis(near, order, True, axis=1)
+    if kernel == "adaptive":
+        own = np.take_along_axis(across, order, axis=1)[:, -1:]
+        values = np.exp(-(across / own) * (across / local_scales(within, neighbor_mask(indices))))
+    else:
+        sigma = max_min_bandwidth(within) if isinstance(bandwidth, str) else bandwidth
+        values = kernel_values(across, kernel, sigma, preset)
+    forward, backward = np.where(near, values, 0.0), np.where(across <= radii[:, -1], values, 0.0)
+    A = {
+        "mean": (forward + backward) / 2,
+        "max": np.maximum(forward, backward),
+        "min": np.minimum(forward, backward),
+    }[symmetrize]
+    # A point without affinity goes to its nearest.
+    lonely = A.sum(axis=1) == 0
+    A[lonely, order[lonely, 0]] = 1.0
+    K = graph_affinity(
+        within, neighbor_mask(indices), kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize, preset=preset
+    )
+    return transition(A / np.outer(A.sum(axis=1), K.sum(axis=1)) ** anisotropy)
+
+
 def identity(n_samples):
     return np.eye(n_samples)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from . import _core, _graph
+from . import _core, _graph, _recipe
 from ._arguments import check_choice, check_integer, check_number
 from ._graph import METRICS, NeighborGraph
 from ._kernel import KERNELS, check_bandwidth, shape_kernel
@@ -41,7 +41,8 @@ def build_operators(
     Parameters
     ----------
     Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
-        Rows are the same samples in every view. A bare 2-D array is one view.
+        Rows are the same samples in every view. A bare 2-D array is one view. The result refers to them, for rows of
+        new samples; it copies no contiguous array of floats.
     n_neighbors : "log" or int
         Number of other points joined to each point; "log" is ``ceil(ln N)``, clamped to ``[1, N - 1]``. An int never
         counts the point itself, whatever the preset.
@@ -109,7 +110,7 @@ def build_operators(
     ]
     for view, setting in zip(views, settings, strict=True):
         _check_setting(setting, view)
-    transitions, bandwidths, duplicates = [], [], []
+    transitions, bandwidths, duplicates, recipes = [], [], [], []
     for view, setting in zip(views, settings, strict=True):
         graph = _find_neighbors(view, setting, published, threads)
         shape = shape_kernel(setting["kernel"], setting["bandwidth"], graph, published, view.name)
@@ -129,8 +130,14 @@ def build_operators(
         )
         bandwidths.append(shape.bandwidth)
         duplicates.append(graph.n_duplicates())
+        recipes.append(_recipe.record(view, setting, graph, shape, threads))
     return OperatorSet._of_views(
-        transitions, [view.name for view in views], bandwidths=bandwidths, n_duplicates=duplicates, n_jobs=n_jobs
+        transitions,
+        [view.name for view in views],
+        bandwidths=bandwidths,
+        n_duplicates=duplicates,
+        recipes=recipes,
+        n_jobs=n_jobs,
     )
 
 

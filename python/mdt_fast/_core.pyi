@@ -11,7 +11,11 @@ __all__ = [
     "available_threads",
     "calinski_harabasz",
     "contrastive",
+    "cross_knn",
+    "cross_knn_sparse",
+    "cross_rows",
     "davies_bouldin",
+    "density_factors",
     "embed",
     "k_means",
     "knn",
@@ -26,6 +30,8 @@ DEBUG_BUILD: Final[bool]
 _Floats = NDArray[np.float64] | NDArray[np.float32]
 _Rows: TypeAlias = "Transition | _Floats | tuple[int, NDArray[np.int64], NDArray[np.int32], _Floats]"
 _Table = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]
+_CsrParts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+_CrossTable = tuple[_CsrParts, NDArray[np.uint8], NDArray[np.int32], NDArray[np.float64]]
 
 def available_threads() -> int: ...
 def embed(
@@ -71,6 +77,48 @@ def contrastive(
     gradient: bool,
     n_threads: int,
 ) -> tuple[float, NDArray[np.float64]]: ...
+def cross_knn(
+    x: _Floats,
+    new: NDArray[np.float64],
+    reach: tuple[NDArray[np.float64], NDArray[np.int32]],
+    k: int,
+    metric: str,
+    n_threads: int,
+) -> _CrossTable: ...
+def cross_knn_sparse(
+    n_cols: int,
+    x: _CsrParts,
+    new: _CsrParts,
+    reach: tuple[NDArray[np.float64], NDArray[np.int32]],
+    k: int,
+    metric: str,
+    n_threads: int,
+) -> _CrossTable: ...
+def cross_rows(
+    n_cols: int,
+    edges: _CsrParts,
+    sides: NDArray[np.uint8],
+    nearest: NDArray[np.int32],
+    *,
+    kernel: str,
+    widths: float | NDArray[np.float64],
+    own_widths: float | NDArray[np.float64],
+    symmetrize: str,
+    densities: NDArray[np.float64] | None,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]: ...
+def density_factors(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    distances: NDArray[np.float64],
+    *,
+    kernel: str,
+    widths: float | NDArray[np.float64],
+    diagonal: float,
+    symmetrize: str,
+    anisotropy: float,
+    n_threads: int,
+) -> NDArray[np.float64]: ...
 
 @final
 class Transition:

@@ -30,6 +30,8 @@ class NeighborGraph:
     distances: NDArray[np.float64]
     nearest_positive: NDArray[np.float64]
     exponent: int = 0
+    # Index of the last neighbour of each point by (distance, index); only where every point has the same number.
+    last: NDArray[np.int32] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -182,6 +184,7 @@ def _from_table(
         np.take_along_axis(distances, order, axis=1).ravel(),
         nearest_positive,
         exponent,
+        np.ascontiguousarray(indices[:, -1]),
     )
 
 

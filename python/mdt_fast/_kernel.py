@@ -38,7 +38,7 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
     if not len(finite):
         raise ValueError(f"Xs ({name}): expected some distinct samples, got no positive distance at all")
     if callable(kernel):
-        return _call_kernel(kernel, graph, name)
+        return _given_shape(kernel, graph, name)
     if kernel == "binary":
         return KernelShape("binary", 1.0, graph.distances)
     if kernel == "adaptive":
@@ -63,18 +63,22 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
     return KernelShape("linear" if linear else "squared", widths, graph.distances, bandwidth=sigma)
 
 
-def _call_kernel(kernel: Callable[..., Any], graph: NeighborGraph, name: str) -> KernelShape:
-    distances = graph.true_distances()
+def call_kernel(kernel: Callable[..., Any], distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """Return what a kernel of the user's says to distances, which are its own to change."""
     values = np.asarray(kernel(distances.copy()), dtype=np.float64)
-    diagonal = np.asarray(kernel(np.zeros(1)), dtype=np.float64)
-    if values.shape != distances.shape or diagonal.shape != (1,):
+    if values.shape != distances.shape:
         raise ValueError(
             f"kernel ({name}): expected affinities of the shape {distances.shape} of the distances, got {values.shape}"
         )
-    for found in (values, diagonal):
-        bad = ~(np.isfinite(found) & (found >= 0))
-        if bad.any():
-            raise ValueError(f"kernel ({name}): expected finite non-negative affinities, got {found[bad][0]}")
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        raise ValueError(f"kernel ({name}): expected finite non-negative affinities, got {values[bad][0]}")
+    return values
+
+
+def _given_shape(kernel: Callable[..., Any], graph: NeighborGraph, name: str) -> KernelShape:
+    values = call_kernel(kernel, graph.true_distances(), name)
+    diagonal = call_kernel(kernel, np.zeros(1), name)
     if not diagonal[0] > 0:
         raise ValueError(f"kernel ({name}): expected a positive affinity at distance 0, got {diagonal[0]}")
     return KernelShape("given", 1.0, values, diagonal=float(diagonal[0]))

@@ -18,6 +18,7 @@ from ._views import check_matrix, check_names
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
+    from ._recipe import Recipe
     from ._report import CheckReport
     from ._trajectory import Trajectory
 
@@ -62,12 +63,14 @@ class OperatorSet:
         n_views: int,
         bandwidths: Sequence[Any],
         n_duplicates: Sequence[int | None],
+        recipes: Sequence[Recipe | None],
         n_jobs: int | None,
     ) -> None:
         self._transitions = list(transitions)
         self._members = list(members)
         self._core = _core.OperatorSet(self._transitions, self._members)
         self._n_duplicates = list(n_duplicates)
+        self._recipes = list(recipes)
         self.n_samples = self._transitions[0].n
         self.names = list(names)
         self.n_views = n_views
@@ -83,6 +86,7 @@ class OperatorSet:
         *,
         bandwidths: Sequence[Any] | None = None,
         n_duplicates: Sequence[int | None] | None = None,
+        recipes: Sequence[Recipe | None] | None = None,
         n_jobs: int | None,
     ) -> OperatorSet:
         nothing = [None] * len(transitions)
@@ -93,6 +97,7 @@ class OperatorSet:
             n_views=len(transitions),
             bandwidths=nothing if bandwidths is None else bandwidths,
             n_duplicates=nothing if n_duplicates is None else n_duplicates,
+            recipes=nothing if recipes is None else recipes,
             n_jobs=n_jobs,
         )
 
@@ -225,6 +230,7 @@ class OperatorSet:
             n_views=self.n_views,
             bandwidths=self.bandwidths,
             n_duplicates=self._n_duplicates,
+            recipes=self._recipes,
             n_jobs=self.n_jobs,
         )
 
@@ -297,6 +303,46 @@ class OperatorSet:
         from ._trajectory import Trajectory, check_steps
 
         return Trajectory(self, check_steps(steps, self))
+
+    def new_rows(
+        self, Xs_new: Any = None, *, affinities: Any = None, n_jobs: int | None = None
+    ) -> list[sparse.csr_array]:
+        """Return the transition rows of new samples to the samples of this set, for each base view.
+
+        A new sample is joined to its ``K + 1`` nearest samples and to those that would have it among their ``K``
+        nearest; affinities are those of the view's kernel. A sample of this set, given again, gets its own row; where
+        several coincide, the row of the first. A row does not depend on the other new samples.
+
+        Parameters
+        ----------
+        Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
+            M new samples, with the views and features of :func:`build_operators`; a dict is matched by view name. The
+            arrays given there must not have changed since.
+        affinities : list, tuple or dict of (M, N) matrices
+            In place of `Xs_new`: non-negative affinities of new samples with the samples of this set, for each base
+            view, which are only divided by their row sums. Sets made from matrices or from graphs that were given
+            have no other way.
+        n_jobs : int or None
+            Threads; None: those of the set.
+
+        Returns
+        -------
+        list of scipy.sparse.csr_array
+            An (M, N) matrix with rows that sum to 1 for each base view. A sample without affinity to any other
+            (``symmetrize="min"`` can do that) goes to its nearest, with an :class:`OperatorWarning`.
+        """
+        from ._recipe import follow_recipes, normalize_affinities
+
+        if (Xs_new is None) == (affinities is None):
+            got = "neither" if Xs_new is None else "both"
+            raise TypeError(f"Xs_new, affinities: expected one of the two, got {got}")
+        threads = n_threads(self.n_jobs if n_jobs is None else n_jobs)
+        names = self.names[: self.n_views]
+        if affinities is not None:
+            rows = normalize_affinities(affinities, names, self.n_samples, threads)
+        else:
+            rows = follow_recipes(Xs_new, names, self._recipes, threads)
+        return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
     def mean(self) -> Trajectory:
         """Return the mean of all members, a trajectory of one step."""

@@ -27,25 +27,49 @@ class View:
 
 def check_views(Xs: Any) -> list[View]:
     """Return the views of `Xs`: a mapping, a list or tuple, or one bare matrix."""
-    if isinstance(Xs, Mapping):
-        pairs = [(str(name), X) for name, X in Xs.items()]
-    elif isinstance(Xs, (list, tuple)):
-        pairs = [(f"view {v}", X) for v, X in enumerate(Xs)]
-    elif _is_matrix_like(Xs):
-        pairs = [("view 0", Xs)]
-    else:
-        raise TypeError(f"Xs: expected a list, tuple or dict of 2-D arrays, got {type(Xs).__name__}")
+    pairs = _named_pairs(Xs, "Xs")
     if not pairs:
         raise ValueError("Xs: expected at least one view, got none")
     check_names([name for name, _ in pairs], "Xs")
     views = [View(name, check_matrix(X, f"Xs ({name})")) for name, X in pairs]
-    sizes = {view.name: view.n_samples for view in views}
-    if len(set(sizes.values())) > 1:
-        got = ", ".join(f"{name} has {size}" for name, size in sizes.items())
-        raise ValueError(f"Xs: expected the same number of samples in every view, got {got}")
+    _check_sizes(views, "Xs")
     for view in views:
         check_samples(view)
     return views
+
+
+def check_views_like(given: Any, names: Sequence[str], argument: str) -> list[View]:
+    """Return a matrix for each of `names`, all of one number of rows; a mapping by name, anything else in order."""
+    pairs = _named_pairs(given, argument)
+    if isinstance(given, Mapping):
+        by_name = dict(pairs)
+        if len(pairs) != len(names) or set(by_name) != set(names):
+            raise ValueError(
+                f"{argument}: expected a view for each of {list(names)}, got {[name for name, _ in pairs]}"
+            )
+        pairs = [(name, by_name[name]) for name in names]
+    if len(pairs) != len(names):
+        raise ValueError(f"{argument}: expected {len(names)} views, got {len(pairs)}")
+    views = [View(name, check_matrix(X, f"{argument} ({name})")) for name, (_, X) in zip(names, pairs, strict=True)]
+    _check_sizes(views, argument)
+    return views
+
+
+def _named_pairs(given: Any, argument: str) -> list[tuple[str, Any]]:
+    if isinstance(given, Mapping):
+        return [(str(name), X) for name, X in given.items()]
+    if isinstance(given, (list, tuple)):
+        return [(f"view {v}", X) for v, X in enumerate(given)]
+    if _is_matrix_like(given):
+        return [("view 0", given)]
+    raise TypeError(f"{argument}: expected a list, tuple or dict of 2-D arrays, got {type(given).__name__}")
+
+
+def _check_sizes(views: Sequence[View], argument: str) -> None:
+    sizes = {view.name: view.n_samples for view in views}
+    if len(set(sizes.values())) > 1:
+        got = ", ".join(f"{name} has {size}" for name, size in sizes.items())
+        raise ValueError(f"{argument}: expected the same number of samples in every view, got {got}")
 
 
 def check_names(names: Sequence[str], argument: str) -> None:

@@ -16,6 +16,7 @@
 
 mod arrays;
 mod contrastive;
+mod cross;
 mod embedding;
 mod funnel;
 mod kmeans;
@@ -46,6 +47,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quality::silhouette, module)?)?;
     module.add_function(wrap_pyfunction!(quality::sample_rows, module)?)?;
     module.add_function(wrap_pyfunction!(contrastive::contrastive, module)?)?;
+    module.add_function(wrap_pyfunction!(cross::cross_knn, module)?)?;
+    module.add_function(wrap_pyfunction!(cross::cross_knn_sparse, module)?)?;
+    module.add_function(wrap_pyfunction!(cross::cross_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(transition::density_factors, module)?)?;
     module.add_class::<transition::PyTransition>()?;
     module.add_class::<operator_set::PyOperatorSet>()?;
     Ok(())

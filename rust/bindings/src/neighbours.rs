@@ -13,7 +13,7 @@ use crate::funnel::run;
 /// Indices, distances, nearest positive distances, exponent.
 type Table<'py> = (Bound<'py, PyArray2<i32>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, i32);
 
-fn metric(name: &str) -> PyResult<Metric> {
+pub fn metric(name: &str) -> PyResult<Metric> {
     match name {
         "euclidean" => Ok(Metric::Euclidean),
         "cosine" => Ok(Metric::Cosine),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mdt_core::Transition;
 use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
 use mdt_core::csr::Csr;
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -47,13 +47,13 @@ macro_rules! either {
 
 /// One width, or one for each point.
 #[derive(FromPyObject)]
-enum WidthsArgument<'py> {
+pub enum WidthsArgument<'py> {
     Common(f64),
     PerPoint(PyReadonlyArray1<'py, f64>),
 }
 
 impl WidthsArgument<'_> {
-    fn as_widths(&self) -> PyResult<Widths<'_>> {
+    pub fn as_widths(&self) -> PyResult<Widths<'_>> {
         Ok(match self {
             Self::Common(h) => Widths::Common(*h),
             Self::PerPoint(h) => Widths::PerPoint(elements(h)?),
@@ -61,7 +61,7 @@ impl WidthsArgument<'_> {
     }
 }
 
-fn symmetrize(name: &str) -> PyResult<Symmetrize> {
+pub fn symmetrize(name: &str) -> PyResult<Symmetrize> {
     match name {
         "mean" => Ok(Symmetrize::Mean),
         "max" => Ok(Symmetrize::Max),
@@ -70,8 +70,46 @@ fn symmetrize(name: &str) -> PyResult<Symmetrize> {
     }
 }
 
+/// The kernel of this shape.
+pub fn kernel<'a>(shape: &str, widths: &'a WidthsArgument<'_>) -> PyResult<Kernel<'a>> {
+    match shape {
+        "squared" => Ok(Kernel::Squared(widths.as_widths()?)),
+        "linear" => Ok(Kernel::Linear(widths.as_widths()?)),
+        "binary" => Ok(Kernel::Binary),
+        "given" => Ok(Kernel::Given),
+        other => Err(PyValueError::new_err(format!("kernel: unknown shape {other:?}"))),
+    }
+}
+
 fn n_rows(indptr: &PyReadonlyArray1<'_, i64>) -> PyResult<usize> {
     Ok(elements(indptr)?.len().saturating_sub(1))
+}
+
+/// What anisotropic normalisation multiplies the columns of a graph's affinity by, up to a common factor.
+#[pyfunction]
+#[pyo3(signature = (indptr, indices, distances, *, kernel, widths, diagonal, symmetrize, anisotropy, n_threads))]
+#[expect(clippy::too_many_arguments, reason = "a graph and its kernel")]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+pub fn density_factors<'py>(
+    py: Python<'py>,
+    indptr: PyReadonlyArray1<'py, i64>,
+    indices: PyReadonlyArray1<'py, i32>,
+    distances: PyReadonlyArray1<'py, f64>,
+    kernel: &str,
+    widths: WidthsArgument<'py>,
+    diagonal: f64,
+    symmetrize: &str,
+    anisotropy: f64,
+    n_threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let how = self::symmetrize(symmetrize)?;
+    let kernel = self::kernel(kernel, &widths)?;
+    let graph = csr(n_rows(&indptr)?, &indptr, &indices, &distances)?;
+    let factors = run(py, n_threads, graph.nnz().saturating_mul(16), |exec| {
+        let affinity: Csr<f64> = symmetric_affinity(&graph, kernel, diagonal, how, exec)?;
+        mdt_core::density_factors(&affinity, anisotropy, exec)
+    })?;
+    Ok(factors.into_pyarray(py))
 }
 
 /// Everything of a transition that must be stored to restore it: indptr, indices, values, degrees.
@@ -98,13 +136,7 @@ impl PyTransition {
         n_threads: usize,
     ) -> PyResult<Self> {
         let how = self::symmetrize(symmetrize)?;
-        let kernel = match kernel {
-            "squared" => Kernel::Squared(widths.as_widths()?),
-            "linear" => Kernel::Linear(widths.as_widths()?),
-            "binary" => Kernel::Binary,
-            "given" => Kernel::Given,
-            other => return Err(PyValueError::new_err(format!("kernel: unknown shape {other:?}"))),
-        };
+        let kernel = self::kernel(kernel, &widths)?;
         let graph = csr(n_rows(&indptr)?, &indptr, &indices, &distances)?;
         let cost = graph.nnz().saturating_mul(16);
         // Affinities and their normalisation are computed in double precision; only the result is rounded.

@@ -42,7 +42,7 @@ pub enum Widths<'a> {
 
 impl Widths<'_> {
     #[inline]
-    fn at(&self, i: usize) -> f64 {
+    pub(crate) fn at(&self, i: usize) -> f64 {
         match self {
             Self::Common(h) => *h,
             Self::PerPoint(h) => h[i],
@@ -54,11 +54,20 @@ impl Kernel<'_> {
     #[inline]
     fn affinity(&self, i: usize, j: usize, d: f64) -> f64 {
         match self {
-            Self::Squared(h) => (-(d / h.at(i)) * (d / h.at(j))).exp(),
-            Self::Linear(Widths::Common(h)) => (-d / h).exp(),
-            Self::Linear(h) => (-d / (h.at(i).sqrt() * h.at(j).sqrt())).exp(),
+            Self::Squared(h) | Self::Linear(h) => (-self.exponent(h.at(i), j, d)).exp(),
             Self::Binary => 1.0,
             Self::Given => d,
+        }
+    }
+
+    /// `e` of the affinity `exp(-e)` of a point of width `own` with point `j`; 0 for the kernels that have none.
+    #[inline]
+    pub(crate) fn exponent(&self, own: f64, j: usize, d: f64) -> f64 {
+        match self {
+            Self::Squared(h) => (d / own) * (d / h.at(j)),
+            Self::Linear(Widths::Common(h)) => d / h,
+            Self::Linear(h) => d / (own.sqrt() * h.at(j).sqrt()),
+            Self::Binary | Self::Given => 0.0,
         }
     }
 }
@@ -76,7 +85,7 @@ pub enum Symmetrize {
 
 impl Symmetrize {
     #[inline]
-    fn combine(self, forward: f64, backward: f64) -> f64 {
+    pub(crate) fn combine(self, forward: f64, backward: f64) -> f64 {
         match self {
             Self::Mean => (forward + backward) / 2.0,
             Self::Max => forward.max(backward),

@@ -201,7 +201,7 @@ impl<T: Real> Csr<T> {
 }
 
 /// The sum in double precision, by segments: a row with a million entries loses no more than one with a thousand.
-fn sum_segments<T: Real>(values: &[T]) -> f64 {
+pub(crate) fn sum_segments<T: Real>(values: &[T]) -> f64 {
     values.chunks(1024).map(|segment| segment.iter().map(|v| v.to_f64()).sum::<f64>()).fold(0.0, |a, b| a + b)
 }
 

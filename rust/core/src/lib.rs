@@ -19,6 +19,7 @@
 pub mod affinity;
 mod block;
 mod contrastive;
+mod cross_walk;
 pub mod csr;
 mod error;
 pub mod exec;
@@ -40,6 +41,7 @@ mod trajectory;
 mod transition;
 
 pub use contrastive::{Contrastive, ContrastiveLoss};
+pub use cross_walk::{CrossRows, cross_rows};
 pub use error::{Error, Result};
 pub use geometry::Stationary;
 pub use linear_map::LinearMap;
@@ -47,4 +49,4 @@ pub use operator_set::{Landing, Member, OperatorSet, Power, Step};
 pub use product::Pruning;
 pub use real::Real;
 pub use trajectory::Trajectory;
-pub use transition::{Direction, Transition};
+pub use transition::{Direction, Transition, density_factors};

@@ -34,6 +34,14 @@ impl<T: Real> Degrees<T> {
     }
 }
 
+/// `q_i^-alpha` up to a common factor, `q` the row sums of an affinity: what anisotropic normalisation multiplies by.
+pub fn density_factors<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Vec<f64>> {
+    let sums = affinity.row_sums(exec)?;
+    // A common factor changes no walk, but could leave the range.
+    let largest = sums.iter().copied().fold(0.0, f64::max);
+    Ok(sums.iter().map(|q| (q / largest).powf(-anisotropy)).collect())
+}
+
 /// A square sparse matrix whose rows are non-negative and sum to 1.
 ///
 /// A walk made from a symmetric affinity is reversible and keeps its degrees, from which transposed products follow
@@ -52,10 +60,7 @@ impl<T: Real> Transition<T> {
     pub fn from_symmetric(mut affinity: Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Self> {
         Error::check_size("affinity columns", affinity.n_rows(), affinity.n_cols())?;
         if anisotropy != 0.0 {
-            let sums = affinity.row_sums(exec)?;
-            // A common factor of the densities changes no walk, but could leave the range.
-            let largest = sums.iter().copied().fold(0.0, f64::max);
-            let density: Vec<f64> = sums.iter().map(|q| (q / largest).powf(-anisotropy)).collect();
+            let density = density_factors(&affinity, anisotropy, exec)?;
             affinity.map_values(exec, |i, j, v| T::from_f64(v.to_f64() * density[i] * density[j]))?;
         }
         let sums = affinity.normalize_rows(exec)?;

@@ -10,13 +10,16 @@
 //! | `screen` | cheap lower bounds of squared distances by matrix products, with their error bound |
 //! | `scan` | all pairs in cache-sized blocks; only what passes the screen is compared exactly |
 //! | `tree` | a k-d tree for very few dimensions |
+//! | `cross` | from new points to those of a graph: whom they choose, and who would have chosen them |
 
+mod cross;
 mod nearest;
 mod points;
 mod scan;
 mod screen;
 mod tree;
 
+pub use cross::{CrossTable, Reach, Side, cross_neighbours};
 pub use points::{Coordinates, Metric};
 
 use crate::exec::Exec;

@@ -139,19 +139,15 @@ impl<'a, T: Real> Points<'a, T> {
             for (i, row) in data.chunks_exact_mut(dimension).enumerate() {
                 normalize(row, metric, i)?;
             }
-            return Ok(Self::Rescaled(OwnedPoints { data, dimension, metric, exponent: 0 }));
+            return Ok(Self::Rescaled(OwnedPoints { data, dimension, metric, exponent: 0, origin: Vec::new() }));
         }
         let exponent = extreme_exponent(range.widest());
         if exponent == 0 {
             return Ok(Self::Dense(DensePoints { data, dimension, metric }));
         }
-        let rescale = |row: &[T]| -> Vec<f64> {
-            // A constant coordinate adds nothing to a difference, but could leave the range when it is rescaled.
-            let value = |(k, v): (usize, &T)| if range.is_constant(k) { 0.0 } else { shift(v.to_f64(), exponent) };
-            row.iter().enumerate().map(value).collect()
-        };
-        let data = data.chunks_exact(dimension).flat_map(rescale).collect();
-        Ok(Self::Rescaled(OwnedPoints { data, dimension, metric, exponent }))
+        let origin = range.constants();
+        let data = rescale(data, &origin, exponent);
+        Ok(Self::Rescaled(OwnedPoints { data, dimension, metric, exponent, origin }))
     }
 
     fn sparse(rows: &Csr<T>, metric: Metric) -> Result<Self> {
@@ -175,6 +171,26 @@ impl<'a, T: Real> Points<'a, T> {
         Ok(Self::Sparse(SparsePoints { rows: rows.with_values(values), metric, exponent }))
     }
 
+    /// Other points, in the units and normalisation of these; a coordinate too large for them becomes infinite.
+    pub fn place(&self, others: Coordinates<'_, f64>) -> Result<Placed> {
+        match (self, others) {
+            (Self::Dense(points), Coordinates::Dense { data, dimension }) => {
+                Error::check_size("coordinates of a new point", points.dimension, dimension)?;
+                let (data, metric) = (data.to_vec(), points.metric);
+                Ok(Placed::Dense(OwnedPoints { data, dimension, metric, exponent: 0, origin: Vec::new() }))
+            }
+            (Self::Rescaled(points), Coordinates::Dense { data, dimension }) => {
+                Error::check_size("coordinates of a new point", points.dimension, dimension)?;
+                points.place(data).map(Placed::Dense)
+            }
+            (Self::Sparse(points), Coordinates::Sparse(rows)) => {
+                Error::check_size("coordinates of a new point", points.rows.n_cols(), rows.n_cols())?;
+                points.place(rows).map(Placed::Sparse)
+            }
+            _ => Err(Error::Invalid("expected new points of the same layout, dense or sparse".into())),
+        }
+    }
+
     /// Keys stand for distances in units of `2^exponent`.
     pub fn exponent(&self) -> i32 {
         match self {
@@ -183,6 +199,12 @@ impl<'a, T: Real> Points<'a, T> {
             Self::Sparse(points) => points.exponent,
         }
     }
+}
+
+/// Points brought beside others by [`Points::place`].
+pub(super) enum Placed {
+    Dense(OwnedPoints),
+    Sparse(SparsePoints),
 }
 
 fn not_finite() -> Error {
@@ -221,8 +243,9 @@ impl Ranges {
         Ok(Self(ranges))
     }
 
-    fn is_constant(&self, k: usize) -> bool {
-        self.0[k].0 == self.0[k].1
+    /// The value of each coordinate that is the same everywhere, 0 for the others.
+    fn constants(&self) -> Vec<f64> {
+        self.0.iter().map(|&(low, high)| if low == high { low } else { 0.0 }).collect()
     }
 
     /// The largest extent; halved before subtracting, so that it is finite.
@@ -243,6 +266,13 @@ fn extreme_exponent(largest: f64) -> i32 {
 /// `v / 2^exponent`, exact unless it falls below the smallest double; in two factors, because one may be out of range.
 fn shift(v: f64, exponent: i32) -> f64 {
     v * 2_f64.powi(-exponent / 2) * 2_f64.powi(-exponent + exponent / 2)
+}
+
+/// Every coordinate less its origin, divided by `2^exponent`. A constant coordinate is its own origin: it adds nothing to a
+/// difference, but could leave the range when it is rescaled.
+fn rescale<T: Real>(data: &[T], origin: &[f64], exponent: i32) -> Vec<f64> {
+    let value = |(v, origin): (&T, &f64)| shift(v.to_f64() - origin, exponent);
+    data.chunks_exact(origin.len()).flat_map(|row| row.iter().zip(origin).map(value)).collect()
 }
 
 /// Unit length (after removing the mean, for correlations).
@@ -281,9 +311,25 @@ pub(super) struct OwnedPoints {
     dimension: usize,
     metric: Metric,
     exponent: i32,
+    /// What was subtracted from each coordinate before rescaling; empty where nothing was rescaled.
+    origin: Vec<f64>,
 }
 
 impl OwnedPoints {
+    fn place(&self, data: &[f64]) -> Result<Self> {
+        let Self { dimension, metric, exponent, .. } = *self;
+        let data = if metric.is_scale_free() {
+            let mut data = data.to_vec();
+            for (i, row) in data.chunks_exact_mut(dimension).enumerate() {
+                normalize(row, metric, i)?;
+            }
+            data
+        } else {
+            rescale(data, &self.origin, exponent)
+        };
+        Ok(Self { data, dimension, metric, exponent, origin: Vec::new() })
+    }
+
     pub fn borrowed(&self) -> DensePoints<'_, f64> {
         DensePoints { data: &self.data, dimension: self.dimension, metric: self.metric }
     }
@@ -311,13 +357,18 @@ impl<T: Real> Keys for DensePoints<'_, T> {
 
     #[inline(always)]
     fn key(&self, i: usize, j: usize) -> f64 {
-        let (x, y) = (self.row(i), self.row(j));
-        let difference = |k: usize| x[k].to_f64() - y[k].to_f64();
-        if self.metric.is_squared() {
-            sum_terms(x.len().min(y.len()), |k| difference(k) * difference(k))
-        } else {
-            sum_terms(x.len().min(y.len()), |k| difference(k).abs())
-        }
+        dense_key(self.metric, self.row(i), self.row(j))
+    }
+}
+
+/// The key of two dense points.
+#[inline(always)]
+pub(super) fn dense_key(metric: Metric, x: &[impl Real], y: &[impl Real]) -> f64 {
+    let difference = |k: usize| x[k].to_f64() - y[k].to_f64();
+    if metric.is_squared() {
+        sum_terms(x.len().min(y.len()), |k| difference(k) * difference(k))
+    } else {
+        sum_terms(x.len().min(y.len()), |k| difference(k).abs())
     }
 }
 
@@ -363,18 +414,36 @@ impl Keys for SparsePoints {
     }
 
     fn key(&self, i: usize, j: usize) -> f64 {
-        let ((a, x), (b, y)) = (self.rows.row(i), self.rows.row(j));
-        let power = |difference: f64| if self.metric.is_squared() { difference * difference } else { difference.abs() };
-        let (mut p, mut q, mut sum) = (0, 0, 0.0);
-        while p < a.len() && q < b.len() {
-            let (c, e) = (a[p], b[q]);
-            let left = if c <= e { x[p] } else { 0.0 };
-            let right = if e <= c { y[q] } else { 0.0 };
-            sum += power(left - right);
-            p += usize::from(c <= e);
-            q += usize::from(e <= c);
-        }
-        x[p..].iter().chain(&y[q..]).for_each(|&v| sum += power(v));
-        sum
+        sparse_key(self.metric, self.rows.row(i), self.rows.row(j))
     }
+}
+
+impl SparsePoints {
+    fn place(&self, rows: &Csr<f64>) -> Result<Self> {
+        let mut values = rows.values().to_vec();
+        if self.metric.is_scale_free() {
+            for i in 0..rows.n_rows() {
+                normalize(&mut values[rows.range(i)], self.metric, i)?;
+            }
+        } else {
+            values.iter_mut().for_each(|v| *v = shift(*v, self.exponent));
+        }
+        Ok(Self { rows: rows.with_values(values), metric: self.metric, exponent: self.exponent })
+    }
+}
+
+/// The key of two sparse points, by ascending column.
+pub(super) fn sparse_key(metric: Metric, (a, x): (&[u32], &[f64]), (b, y): (&[u32], &[f64])) -> f64 {
+    let power = |difference: f64| if metric.is_squared() { difference * difference } else { difference.abs() };
+    let (mut p, mut q, mut sum) = (0, 0, 0.0);
+    while p < a.len() && q < b.len() {
+        let (c, e) = (a[p], b[q]);
+        let left = if c <= e { x[p] } else { 0.0 };
+        let right = if e <= c { y[q] } else { 0.0 };
+        sum += power(left - right);
+        p += usize::from(c <= e);
+        q += usize::from(e <= c);
+    }
+    x[p..].iter().chain(&y[q..]).for_each(|&v| sum += power(v));
+    sum
 }

@@ -20,7 +20,7 @@ use crate::{Real, Result};
 /// Points in a block of the plain scan.
 const BLOCK: usize = 256;
 /// Panel columns that are tested together.
-const GROUP: usize = 16;
+pub(super) const GROUP: usize = 16;
 /// Teams for each thread: few, because every round ends with a wait, but enough to share out.
 const TEAMS_PER_THREAD: usize = 4;
 /// Teams at least: the points of one should fit the cache.
@@ -489,7 +489,7 @@ impl<E: Real, P: Keys> pulp::WithSimd for Finish<'_, E, P> {
 /// Which pairs of elements pass, as bits. Almost every group fails as a whole; at its usual length that test is a few
 /// vector instructions.
 #[inline(always)]
-fn which<E: Copy>(a: &[E], b: &[E], test: impl Fn(E, E) -> bool) -> u32 {
+pub(super) fn which<E: Copy>(a: &[E], b: &[E], test: impl Fn(E, E) -> bool) -> u32 {
     let whole: Option<(&[E; GROUP], &[E; GROUP])> = a.try_into().ok().zip(b.try_into().ok());
     if let Some((a, b)) = whole {
         let mut any = false;
@@ -505,7 +505,7 @@ fn which<E: Copy>(a: &[E], b: &[E], test: impl Fn(E, E) -> bool) -> u32 {
 
 /// The positions of the bits that are set.
 #[inline(always)]
-fn members(mut bits: u32) -> impl Iterator<Item = usize> {
+pub(super) fn members(mut bits: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let next = (bits != 0).then(|| bits.trailing_zeros() as usize);
         bits &= bits.wrapping_sub(1);

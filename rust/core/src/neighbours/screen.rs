@@ -93,7 +93,7 @@ impl<E: Real> Bounds<E> {
 }
 
 /// The relative error of a screened distance against the sum of the two squared norms.
-fn gamma<E: Real>(dimension: usize) -> f64 {
+pub(super) fn gamma<E: Real>(dimension: usize) -> f64 {
     2.0 * (dimension as f64 + 16.0) * E::ROUNDOFF
 }
 
