@@ -119,7 +119,7 @@ pub fn cross_neighbours<T: Real>(
     Ok(table(n, found))
 }
 
-fn table(n: usize, found: Vec<Edges>) -> CrossTable {
+fn table(n: usize, found: Vec<NewRow>) -> CrossTable {
     let mut block = RowBlock::default();
     let (mut sides, mut nearest, mut scales) = (Vec::new(), Vec::new(), Vec::new());
     for row in found {
@@ -288,9 +288,9 @@ impl<'a, P: Pair> Search<'a, P> {
         self.pair.metric().largest_key(distance) * (1.0 + self.margin.0) + self.margin.1
     }
 
-    fn run(&self, exec: &Exec) -> Result<Vec<Edges>> {
+    fn run(&self, exec: &Exec) -> Result<Vec<NewRow>> {
         let n = self.pair.n_points();
-        let mut found = vec![Edges::default(); self.pair.n_new()];
+        let mut found = vec![NewRow::default(); self.pair.n_new()];
         exec.for_pieces(&mut found, QUERIES_PER_PIECE, Scratch::default, |first, piece, scratch| {
             let own = first..first + piece.len();
             let mut queries: Vec<_> = own.clone().map(|query| Query::new(query, self.k)).collect();
@@ -377,7 +377,7 @@ impl Query {
         for from in (0..values.len()).step_by(GROUP) {
             let group = from..(from + GROUP).min(values.len());
             let bound = self.bound;
-            let passes = |value: f64, reach: f64| (value <= bound) | (value <= reach);
+            let passes = |value: f64, reach: f64| value <= reach.max(bound);
             for c in members(which(&values[group.clone()], &reach_bounds[group], passes)) {
                 self.take(search, first + from + c);
             }
@@ -400,7 +400,7 @@ impl Query {
         }
     }
 
-    fn finish(self, reach: Reach<'_>) -> Result<Edges> {
+    fn finish(self, reach: Reach<'_>) -> Result<NewRow> {
         let Self { index, nearest, mut within, twin, .. } = self;
         let nearest_positive = nearest.smallest_positive();
         let mut near = nearest.into_sorted();
@@ -433,13 +433,13 @@ impl Query {
             }
             same
         });
-        Ok(Edges { edges, nearest: first, scale })
+        Ok(NewRow { edges, nearest: first, scale })
     }
 }
 
 /// The edges of one new point, by ascending index.
 #[derive(Debug, Clone, Default)]
-struct Edges {
+struct NewRow {
     edges: Vec<(u32, f64, Side)>,
     nearest: u32,
     scale: f64,
