@@ -38,7 +38,7 @@ def test_using_operators_needs_no_scikit_learn():
 
 
 def test_public_names():
-    for name in ("build_operators", "nearest_neighbors", "OperatorSet", "Trajectory", "datasets"):
+    for name in ("build_operators", "nearest_neighbors", "OperatorSet", "Trajectory", "datasets", "k_means", "quality"):
         assert hasattr(mdt, name)
     assert issubclass(mdt.OperatorWarning, UserWarning)
     assert issubclass(mdt.ConvergenceWarning, UserWarning)

@@ -51,7 +51,7 @@ impl<'a, T: Real> Points<'a, T> {
             }
             Coordinates::Sparse(rows) => {
                 let largest = rows.values().iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
-                // A maximum skips what is not a number; a sum of differences does not.
+                // Looked at apart: a maximum passes over what is not a number.
                 if !rows.values().iter().all(|v| v.to_f64().is_finite()) {
                     return Err(Error::Invalid("expected finite numbers, got others among the stored entries".into()));
                 }
