@@ -248,9 +248,9 @@ mod tests {
     #[test]
     fn crowded_repeated_and_vanishing_values_are_found() {
         let n = 3000;
-        let crowded: Vec<f64> = (0..n).map(|i| 1.0 / (1.0 + 1e-3 * i as f64)).collect();
+        let crowded: Vec<f64> = (0..n).map(|i| 1.0 / (1.0 + 1e-3 * f64::from(i))).collect();
         let repeated: Vec<f64> = (0..n).map(|i| if i % 500 == 0 { 1.0 } else { 0.5 }).collect();
-        let low_rank: Vec<f64> = (0..n).map(|i| if i < 4 { 1.0 - 0.1 * i as f64 } else { 0.0 }).collect();
+        let low_rank: Vec<f64> = (0..n).map(|i| if i < 4 { 1.0 - 0.1 * f64::from(i) } else { 0.0 }).collect();
         for values in [crowded, repeated, low_rank] {
             let found = solve(values.clone(), 6, 1e-9, 2);
             assert!(found.converged);
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn threads_do_not_show() {
-        let values: Vec<f64> = (0..5000).map(|i| (-0.01 * i as f64).exp()).collect();
+        let values: Vec<f64> = (0..5000).map(|i| (-0.01 * f64::from(i)).exp()).collect();
         let one = solve(values.clone(), 10, 1e-6, 1);
         assert_eq!(one, solve(values.clone(), 10, 1e-6, 2));
         assert_eq!(one, solve(values, 10, 1e-6, 5));
