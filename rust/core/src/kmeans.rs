@@ -38,7 +38,8 @@ pub struct KMeansSettings {
     pub n_init: usize,
     /// Iterations of each start, at most.
     pub max_iterations: usize,
-    /// A start ends when its centres move (sum of squared distances) by no more than this times the mean variance of a coordinate.
+    /// A start ends when its centres move (sum of squared distances) by no more than this times the mean variance of a
+    /// coordinate.
     pub tolerance: f64,
     /// Everything random depends on it.
     pub seed: u64,
@@ -47,7 +48,7 @@ pub struct KMeansSettings {
 /// The best of the starts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KMeans {
-    /// Cluster of each point, all of `0..n_clusters` in order of their first point; the nearest centre, the smaller index of equals.
+    /// Cluster of each point, all of `0..n_clusters` in order of their first point: that of the nearest centre.
     pub labels: Vec<u32>,
     /// Centres, one after the other.
     pub centers: Vec<f64>,
