@@ -68,7 +68,7 @@ fn largest_magnitude<T: Real>(piece: &[T], first: usize, dimension: usize) -> Re
     for x in piece {
         let x = x.to_f64();
         largest = if x.abs() > largest { x.abs() } else { largest };
-        witness += x - x;
+        witness += 0.0 * x;
     }
     if witness == 0.0 {
         return Ok(largest);

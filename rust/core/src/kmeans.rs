@@ -85,7 +85,7 @@ pub fn k_means<T: Real>(points: &[T], dimension: usize, settings: &KMeansSetting
     let lanes = Lanes::new(points, &frame, dimension, n, Some, exec)?;
     let problem = Problem::new(&lanes, n, dimension, settings, exec)?;
     let best = problem.best_start(exec)?;
-    Ok(problem.finish(best, &frame))
+    Ok(problem.finish(&best, &frame))
 }
 
 /// What all starts share.
@@ -140,7 +140,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Numbers clusters by their first point, so that equal partitions have equal labels, and leaves the frame.
-    fn finish(&self, start: Start<'_>, frame: &Frame) -> KMeans {
+    fn finish(&self, start: &Start<'_>, frame: &Frame) -> KMeans {
         let (k, d) = (self.settings.n_clusters, self.dimension);
         let mut number = vec![NONE; k];
         let mut centers = Vec::with_capacity(k * d);
@@ -517,10 +517,10 @@ fn nearest_center(block: &[f64], tiles: &[f64], dimension: usize) -> (Lane, [u64
     let mut which = [0_u64; LANES];
     for (m, tile) in tiles.chunks_exact(TILE * dimension).enumerate() {
         let distances = squared_distances(block, tile);
-        for t in 0..TILE {
+        for (t, lane) in distances.iter().enumerate() {
             for l in 0..LANES {
-                let closer = distances[t][l] < nearest[l];
-                nearest[l] = if closer { distances[t][l] } else { nearest[l] };
+                let closer = lane[l] < nearest[l];
+                nearest[l] = if closer { lane[l] } else { nearest[l] };
                 which[l] = if closer { (m * TILE + t) as u64 } else { which[l] };
             }
         }
