@@ -13,8 +13,8 @@ use crate::exec::Exec;
 use crate::neighbours::Coordinates;
 use crate::{Real, Result};
 
-/// Widths and distances of means up to this, in units of the largest coordinate, count as 0 when all of them are. scikit-learn has the
-/// same number in the units of the data, so that it depends on them.
+/// Widths and distances of means up to this, in units of the largest coordinate, count as 0 when all of them are.
+/// scikit-learn has the same number in the units of the data, so that it depends on them.
 const NOTHING: f64 = 1e-8;
 
 /// The score of `labels`, all of `0..n_labels`; smaller is better, 0 when all clusters (or all their means) are single points.
