@@ -257,6 +257,77 @@ def test_pickle_and_repr():
     assert len(repr(emb)) < 300
 
 
+SAMPLED = {
+    "word": [0, 1, 1],
+    "powers": ["view 0^3", 1],
+    "teleport": [1, "teleport(view 0, 0.9, uniform)"],
+    "teleport to a power": ["teleport(view 1, 0.8, ^2)"],
+    "idle after": [0, "identity"],
+}
+
+
+@pytest.mark.parametrize("weighting", ["uniform", "stationary"])
+@pytest.mark.parametrize("steps", SAMPLED.values(), ids=SAMPLED)
+@pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
+def test_training_samples_land_on_their_own_coordinates(steps, weighting, kernel):
+    Xs = mdt.datasets.make_multiview_blobs(300, n_views=2, random_state=3).views
+    ops = mdt.build_operators(Xs, n_neighbors=7, kernel=kernel).with_powers([3]).with_identity().with_uniform()
+    ops = ops.with_teleport(0.9).with_teleport(0.8, to=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mdt.OperatorWarning)
+        emb = mdt.embed(ops.trajectory(steps), 4, weighting=weighting)
+    got = emb.transform(Xs)
+    np.testing.assert_allclose(got, emb.coordinates, atol=1e-8 * np.abs(emb.coordinates).max())
+    # Each row is independent of the others.
+    some = [3, 200, 17]
+    np.testing.assert_array_equal(emb.transform([X[some] for X in Xs]), got[some])
+
+
+def test_convex_trajectories_and_eigenvectors_transform_too():
+    Xs = mdt.datasets.make_multiview_blobs(300, n_views=2, random_state=3).views
+    ops = mdt.build_operators(Xs, n_neighbors=7).with_identity().with_uniform()
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(4), 4)
+    weights[1] = [0.5, 0.4, 0.0, 0.1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mdt.OperatorWarning)
+        convex = mdt.embed(ops.trajectory(weights), 4)
+        eigen = mdt.embed(ops.trajectory([1, 1]), 4, decomposition="eigen")
+    for emb in (convex, eigen):
+        np.testing.assert_allclose(emb.transform(Xs), emb.coordinates, atol=1e-8 * np.abs(emb.coordinates).max())
+
+
+def test_new_samples_land_near_their_neighbours():
+    views = mdt.datasets.make_multiview_blobs(600, n_views=2, n_clusters=3, random_state=0)
+    train, new = slice(0, 500), slice(500, 600)
+    ops = mdt.build_operators([X[train] for X in views.views], n_neighbors=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mdt.OperatorWarning)
+        emb = mdt.embed(ops.trajectory([0, 1, 0, 1]), 3)
+    got = emb.transform([X[new] for X in views.views])
+    assert got.shape == (100, 3)
+    nearest = ((got[:, None] - emb.coordinates[None]) ** 2).sum(axis=2).argmin(axis=1)
+    assert (views.target[train][nearest] == views.target[new]).mean() > 0.95
+
+
+def test_transform_refuses_what_has_no_rows():
+    ops = connected(n=80).with_identity()
+    idle = mdt.embed(ops.trajectory([[0.5, 0, 0.5], [0, 0.5, 0.5]]), 2)
+    rng = np.random.default_rng(1)
+    Xs = [rng.normal(size=(2, 3)), rng.normal(size=(2, 4))]
+    with pytest.raises(ValueError, match="a new sample has no row of the identity"):
+        idle.transform(Xs)
+    given = connected(n=80).with_transitions([np.full((80, 80), 1 / 80)])
+    with pytest.raises(ValueError, match="expected members that come from views, got 'given 0'"):
+        mdt.embed(given.trajectory([0, 2]), 2).transform(Xs)
+    ready = mdt.OperatorSet.from_transitions([np.full((80, 80), 1 / 80) / 2 + np.eye(80) / 2])
+    emb = mdt.embed(ready.trajectory([0]), 2)
+    with pytest.raises(ValueError, match="affinities"):
+        emb.transform([Xs[0]])
+    K = ready.views[0].toarray()[:5]
+    np.testing.assert_allclose(emb.transform(affinities=[K]), emb.coordinates[:5], atol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
