@@ -78,9 +78,8 @@ def contrastive_loss(
     --------
     >>> import numpy as np
     >>> import mdt_fast as mdt
-    >>> from mdt_fast._contrastive import contrastive_loss
     >>> ops = mdt.build_operators(np.random.default_rng(0).normal(size=(2, 100, 5)).tolist())
-    >>> loss, slope = contrastive_loss(ops, [0, 1], gradient=True)
+    >>> loss, slope = mdt.quality.contrastive_loss(ops, [0, 1], gradient=True)
     >>> slope.shape
     (2, 2)
     """

@@ -17,6 +17,7 @@ __all__ = [
     "davies_bouldin",
     "density_factors",
     "embed",
+    "embed_multiview",
     "k_means",
     "knn",
     "knn_sparse",
@@ -48,6 +49,16 @@ def embed(
     start: _Floats | None,
     n_threads: int,
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool, int]: ...
+def embed_multiview(
+    operators: OperatorSet,
+    *,
+    n_views: int,
+    n_components: int,
+    tolerance: float,
+    max_iterations: int,
+    seed: int,
+    n_threads: int,
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool]: ...
 def knn(x: _Floats, k: int, metric: str, method: str, n_threads: int) -> _Table: ...
 def knn_sparse(
     n_cols: int,

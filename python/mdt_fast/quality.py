@@ -15,12 +15,13 @@ from scipy import sparse
 
 from . import _core
 from ._arguments import RandomStateLike, check_flag, check_integer
+from ._contrastive import contrastive_loss
 from ._operators import OperatorSet
 from ._seed import check_seed
 from ._threads import n_threads
 from ._views import Matrix, check_matrix
 
-__all__ = ["calinski_harabasz", "davies_bouldin", "silhouette"]
+__all__ = ["calinski_harabasz", "contrastive_loss", "davies_bouldin", "silhouette"]
 
 
 @overload

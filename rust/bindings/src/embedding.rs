@@ -1,6 +1,6 @@
-//! `_core.embed`: coordinates of a trajectory.
+//! `_core.embed`, `_core.embed_multiview`: coordinates of trajectories and of the walk that changes view at every step.
 
-use mdt_core::spectral::{Decomposition, EmbeddingSettings};
+use mdt_core::spectral::{Decomposition, EmbeddingSettings, SvdSettings};
 use mdt_core::{OperatorSet, Real, Trajectory, spectral};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -83,5 +83,50 @@ pub fn embed<'py>(
             embed_set(py, set, weights, decomposition, &settings, Some(start), n_threads)
         }
         _ => Err(PyTypeError::new_err("start: expected the element type of the operators")),
+    }
+}
+
+/// Coordinates for each view, eigenvalues, residuals, whether all converged.
+type MultiviewEmbedded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, bool);
+
+fn embed_multiview_set<'py, T: Real + Element>(
+    py: Python<'py>,
+    set: &OperatorSet<T>,
+    n_views: usize,
+    n_components: usize,
+    settings: &SvdSettings,
+    n_threads: usize,
+) -> PyResult<MultiviewEmbedded<'py>> {
+    let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
+    let cost = entries.saturating_mul(256 * n_components);
+    let embedding =
+        run(py, n_threads, cost, |exec| spectral::embed_multiview(set, n_views, n_components, settings, exec))?;
+    Ok((
+        matrix(py, embedding.coordinates, n_components)?.into_any(),
+        embedding.values.into_pyarray(py),
+        embedding.residuals.into_pyarray(py),
+        embedding.converged,
+    ))
+}
+
+/// Eigenvectors, times their eigenvalues, of the walk that changes view at every step.
+#[pyfunction]
+#[pyo3(signature = (operators, *, n_views, n_components, tolerance, max_iterations, seed, n_threads))]
+#[expect(clippy::too_many_arguments, reason = "mirrors the Python function")]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+pub fn embed_multiview<'py>(
+    py: Python<'py>,
+    operators: PyRef<'py, PyOperatorSet>,
+    n_views: usize,
+    n_components: usize,
+    tolerance: f64,
+    max_iterations: usize,
+    seed: u64,
+    n_threads: usize,
+) -> PyResult<MultiviewEmbedded<'py>> {
+    let settings = SvdSettings { rank: n_components + 1, tolerance, max_iterations, seed };
+    match &operators.0 {
+        AnySet::F32(set) => embed_multiview_set(py, set, n_views, n_components, &settings, n_threads),
+        AnySet::F64(set) => embed_multiview_set(py, set, n_views, n_components, &settings, n_threads),
     }
 }

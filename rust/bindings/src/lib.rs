@@ -39,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add_function(wrap_pyfunction!(available_threads, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed, module)?)?;
+    module.add_function(wrap_pyfunction!(embedding::embed_multiview, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;
     module.add_function(wrap_pyfunction!(kmeans::k_means, module)?)?;

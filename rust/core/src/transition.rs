@@ -70,9 +70,10 @@ impl<T: Real> Transition<T> {
                 sums[row]
             )));
         }
-        // Degrees matter up to a common factor only.
-        let scale = sums.iter().copied().fold(0.0, f64::max);
-        let degrees = Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
+        // Up to a common factor where the sums themselves would leave the range.
+        let largest = sums.iter().copied().fold(0.0, f64::max);
+        let of = |scale: f64| Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
+        let degrees = of(1.0).or_else(|| of(largest));
         Ok(Self { matrix: affinity, degrees, transpose: OnceLock::new() })
     }
 
@@ -119,7 +120,7 @@ impl<T: Real> Transition<T> {
         &self.matrix
     }
 
-    /// The degrees up to a common factor, for a reversible walk.
+    /// The degrees, the row sums of `K`, for a reversible walk; up to a common factor for affinities of extreme scale.
     #[must_use]
     pub fn degrees(&self) -> Option<&[T]> {
         self.degrees.as_ref().map(|d| d.degrees.as_slice())

@@ -11,6 +11,7 @@
 use super::maps::{Scaled, each_row};
 use super::svd::{Svd, SvdSettings, svd};
 use crate::exec::Exec;
+use crate::linear_map::LinearMap;
 use crate::trajectory::Trajectory;
 use crate::transition::Direction;
 use crate::{Error, Real, Result};
@@ -120,7 +121,7 @@ fn scale_rows<T: Real>(block: &mut [T], cols: usize, scales: &[T], exec: &Exec) 
     each_row(block, cols, exec, |i, row| row.iter_mut().for_each(|v| *v *= scales[i]))
 }
 
-fn scale_columns<T: Real>(block: &mut [T], scales: &[T], exec: &Exec) -> Result<()> {
+pub(super) fn scale_columns<T: Real>(block: &mut [T], scales: &[T], exec: &Exec) -> Result<()> {
     each_row(block, scales.len(), exec, |_, row| row.iter_mut().zip(scales).for_each(|(v, s)| *v *= *s))
 }
 
@@ -138,12 +139,22 @@ fn eigenfunctions<T: Real>(
     let total: f64 = degrees.iter().map(|d| d.to_f64()).sum();
     let pi: Vec<f64> = degrees.iter().map(|d| d.to_f64() / total).collect();
     let once = Trajectory::of_walk(trajectory.set(), step);
-    let scaled = Scaled::by_roots(&once, &pi, 1.0)?;
-    let mut pairs = svd(&scaled, settings, start, exec)?;
-    scale_rows(&mut pairs.right, settings.rank, scaled.inverse_roots(), exec)?;
+    eigenpairs(&Scaled::by_roots(&once, &pi, 1.0)?, stationary, settings, start, exec)
+}
+
+/// Eigenvalues and right eigenvectors of a reversible walk from its symmetric form shifted by 1.
+pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
+    shifted: &Scaled<'_, T, M>,
+    stationary: bool,
+    settings: &SvdSettings,
+    start: Option<&[T]>,
+    exec: &Exec,
+) -> Result<Svd<T>> {
+    let mut pairs = svd(shifted, settings, start, exec)?;
     pairs.values.iter_mut().for_each(|v| *v -= 1.0);
+    let cols = settings.rank;
+    scale_rows(&mut pairs.right, cols, shifted.inverse_roots(), exec)?;
     if !stationary {
-        let cols = pairs.values.len();
         let mut squares = vec![0.0; cols];
         for row in pairs.right.chunks_exact(cols) {
             squares.iter_mut().zip(row).for_each(|(s, v)| *s += v.to_f64() * v.to_f64());
@@ -159,7 +170,7 @@ fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Vec<T> {
 }
 
 /// The sign of each column that makes its entry of largest magnitude positive.
-fn signs<T: Real>(block: &[T], cols: usize) -> Vec<T> {
+pub(super) fn signs<T: Real>(block: &[T], cols: usize) -> Vec<T> {
     let mut largest = vec![T::ZERO; cols];
     for row in block.chunks_exact(cols) {
         for (most, &v) in largest.iter_mut().zip(row) {

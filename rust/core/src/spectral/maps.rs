@@ -23,20 +23,32 @@ pub struct Scaled<'a, T, M> {
 }
 
 impl<'a, T: Real, M: LinearMap<T>> Scaled<'a, T, M> {
-    /// The scaling by `sqrt(weights)`.
+    /// `diag(sqrt(w)) A diag(1 / sqrt(w)) + shift I`.
     pub fn by_roots(map: &'a M, weights: &[f64], shift: f64) -> Result<Self> {
-        Error::check_size("weights", map.n(), weights.len())?;
-        if let Some(i) = weights.iter().position(|w| !(*w > 0.0 && w.is_finite())) {
-            return Err(Error::Invalid(format!("expected positive finite weights, got {} at {i}", weights[i])));
-        }
+        check_weights(map.n(), weights)?;
         let left: Vec<T> = weights.iter().map(|w| T::from_f64(w.sqrt())).collect();
         let right = weights.iter().map(|w| T::from_f64(1.0 / w.sqrt())).collect();
         Ok(Self { map, left, right, shift: T::from_f64(shift) })
     }
 
-    /// `1 / sqrt(weights)`.
+    /// `diag(sqrt(w)) A diag(sqrt(w)) + shift I`: the symmetric form of a walk, `A` its affinity and `1 / w` its degrees.
+    pub fn by_roots_on_both_sides(map: &'a M, weights: &[f64], shift: f64) -> Result<Self> {
+        check_weights(map.n(), weights)?;
+        let roots: Vec<T> = weights.iter().map(|w| T::from_f64(w.sqrt())).collect();
+        Ok(Self { map, left: roots.clone(), right: roots, shift: T::from_f64(shift) })
+    }
+
+    /// The diagonal on the right: what makes vectors of the scaled matrix functions of the walk.
     pub(super) fn inverse_roots(&self) -> &[T] {
         &self.right
+    }
+}
+
+fn check_weights(n: usize, weights: &[f64]) -> Result<()> {
+    Error::check_size("weights", n, weights.len())?;
+    match weights.iter().position(|w| !(*w > 0.0 && w.is_finite())) {
+        Some(i) => Err(Error::Invalid(format!("expected positive finite weights, got {} at {i}", weights[i]))),
+        None => Ok(()),
     }
 }
 

@@ -1,0 +1,103 @@
+//! The walk that changes view at every step (multi-view diffusion maps).
+//!
+//! On `V N` states, one for each sample in each view, the affinity of view `u` and view `v` is `K_u K_v` for `u != v` and 0
+//! for `u = v`; it is symmetric. Neither it nor any `K_u K_v` is formed: with `s_v = K_v x_v` and `s` their sum, block `u` of the
+//! product is `K_u (s - s_u)`, two sparse products a view.
+
+use super::embedding::{eigenpairs, scale_columns};
+use super::maps::{Scaled, each_row};
+use super::svd::SvdSettings;
+use crate::block::Block;
+use crate::exec::Exec;
+use crate::linear_map::LinearMap;
+use crate::operator_set::OperatorSet;
+use crate::trajectory::Trajectory;
+use crate::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// The symmetric block affinity of the first `n_views` walks of a set.
+struct BlockAffinity<'a, T> {
+    set: &'a OperatorSet<T>,
+    degrees: Vec<&'a [T]>,
+}
+
+impl<'a, T: Real> BlockAffinity<'a, T> {
+    fn new(set: &'a OperatorSet<T>, n_views: usize) -> Result<Self> {
+        if n_views < 2 || n_views > set.walks().len() {
+            return Err(Error::Invalid(format!("expected at least 2 views, got {}", n_views.min(set.walks().len()))));
+        }
+        let degrees: Option<Vec<_>> = set.walks()[..n_views].iter().map(|walk| walk.degrees()).collect();
+        let degrees = degrees.ok_or_else(|| Error::Invalid("expected views made from symmetric affinities".into()))?;
+        Ok(Self { set, degrees })
+    }
+
+    /// `K_v x` for one view.
+    fn view(&self, v: usize, x: &[T], cols: usize, out: &mut [T], exec: &Exec) -> Result<()> {
+        Trajectory::of_walk(self.set, v).apply(x, cols, Direction::Forward, out, exec)?;
+        let degrees = self.degrees[v];
+        each_row(out, cols, exec, |i, row| row.iter_mut().for_each(|value| *value *= degrees[i]))
+    }
+}
+
+impl<T: Real> LinearMap<T> for BlockAffinity<'_, T> {
+    fn n(&self) -> usize {
+        self.set.n() * self.degrees.len()
+    }
+
+    fn apply(&self, x: &[T], cols: usize, _: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
+        let size = self.set.n() * cols;
+        let mut sum = Block::<T>::zeros(size);
+        for (v, (x, own)) in x.chunks_exact(size).zip(out.chunks_exact_mut(size)).enumerate() {
+            self.view(v, x, cols, own, exec)?;
+            let own: &[T] = own;
+            each_row(&mut sum, cols, exec, |i, row| row.iter_mut().zip(&own[i * cols..]).for_each(|(s, o)| *s += *o))?;
+        }
+        let mut others = Block::<T>::zeros(size);
+        for (u, own) in out.chunks_exact_mut(size).enumerate() {
+            let given: &[T] = own;
+            each_row(&mut others, cols, exec, |i, row| {
+                let parts = sum[i * cols..].iter().zip(&given[i * cols..]);
+                row.iter_mut().zip(parts).for_each(|(o, (s, g))| *o = *s - *g);
+            })?;
+            self.view(u, &others, cols, own, exec)?;
+        }
+        Ok(())
+    }
+}
+
+/// Right eigenvectors of the walk times their eigenvalues.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MultiviewEmbedding<T> {
+    /// `V N x n_components`, row-major, the samples of the first view first; eigenvectors have unit Euclidean length.
+    pub coordinates: Vec<T>,
+    /// Eigenvalues by descending value, the dropped 1 first.
+    pub values: Vec<f64>,
+    /// Their residuals.
+    pub residuals: Vec<f64>,
+    /// Are all residuals within the tolerance?
+    pub converged: bool,
+}
+
+/// Embeds the samples as each of the first `n_views` views sees them. The first (constant) pair is dropped.
+pub fn embed_multiview<T: Real>(
+    set: &OperatorSet<T>,
+    n_views: usize,
+    n_components: usize,
+    settings: &SvdSettings,
+    exec: &Exec,
+) -> Result<MultiviewEmbedding<T>> {
+    let affinity = BlockAffinity::new(set, n_views)?;
+    let n = affinity.n();
+    let mut sums = vec![T::ZERO; n];
+    affinity.apply(&vec![T::ONE; n], 1, Direction::Forward, &mut sums, exec)?;
+    let inverse: Vec<f64> = sums.iter().map(|s| 1.0 / s.to_f64()).collect();
+    let walk = Scaled::by_roots_on_both_sides(&affinity, &inverse, 1.0)?;
+    let settings = SvdSettings { rank: n_components + 1, ..*settings };
+    let pairs = eigenpairs(&walk, false, &settings, None, exec)?;
+    let mut coordinates: Vec<T> = pairs.right.chunks_exact(settings.rank).flat_map(|row| &row[1..]).copied().collect();
+    let values: Vec<T> = pairs.values[1..].iter().map(|v| T::from_f64(*v)).collect();
+    scale_columns(&mut coordinates, &values, exec)?;
+    let signs = super::embedding::signs(&coordinates, n_components);
+    scale_columns(&mut coordinates, &signs, exec)?;
+    Ok(MultiviewEmbedding { coordinates, values: pairs.values, residuals: pairs.residuals, converged: pairs.converged })
+}
