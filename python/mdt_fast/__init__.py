@@ -14,18 +14,22 @@ from . import datasets
 from ._build import build_operators, nearest_neighbors
 from ._core import DEBUG_BUILD, __version__
 from ._operators import OperatorSet
+from ._time import TimeSelection, select_time
 from ._trajectory import Trajectory
-from ._warnings import ConvergenceWarning, OperatorWarning
+from ._warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
 
 __all__ = [
     "ConvergenceWarning",
     "OperatorSet",
     "OperatorWarning",
+    "TimeSelection",
+    "TimeSelectionWarning",
     "Trajectory",
     "__version__",
     "build_operators",
     "datasets",
     "nearest_neighbors",
+    "select_time",
 ]
 
 if DEBUG_BUILD:

@@ -5,7 +5,7 @@
 //! applied. The way of the data, and of this crate:
 //!
 //! ```text
-//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry
+//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry, entropy
 //!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)   (on request)
 //! ```
 //!
@@ -16,7 +16,9 @@
 
 pub mod affinity;
 mod block;
+mod columns;
 pub mod csr;
+mod entropy;
 mod error;
 pub mod exec;
 mod geometry;
@@ -30,6 +32,7 @@ mod sparse_step;
 mod trajectory;
 mod transition;
 
+pub use entropy::{EntropyEstimate, EntropyOptions};
 pub use error::{Error, Result};
 pub use geometry::Stationary;
 pub use linear_map::LinearMap;
