@@ -25,8 +25,8 @@ METHODS = ("auto", "exact", "spectral", "stochastic")
 _EXACT_SAMPLES = 500
 
 # The estimator's effort beside the number of vectors; see the table in benches/RESULTS.md.
-_DEFLATED = 8
-_MAX_STEPS = 12
+_DEFLATED = 64
+_MAX_STEPS = 16
 _TOLERANCE = 0.02
 # Ratio of the estimator's successive times, before it looks closer at the knee.
 _GRID_RATIO = 1.5

@@ -37,6 +37,10 @@ use crate::{Error, Real, Result};
 /// Keys of the random streams: probes count from 0, columns of the sketch from here.
 const SKETCH_KEY: u64 = 1 << 32;
 
+/// Singular values below this fraction of the largest are no longer followed one by one: at later times they are smaller
+/// still, and the probes see them well enough.
+const NEGLIGIBLE: f64 = 1e-3;
+
 /// How the entropy is estimated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntropyOptions {
@@ -79,24 +83,23 @@ impl<T: Real> Trajectory<'_, T> {
         if options.probes < 2 || options.max_steps < 2 {
             return Err(Error::Invalid(format!("expected at least 2 probes and 2 steps, got {options:?}")));
         }
-        let deflated = options.deflated.min(self.n());
-        let mut sketch = random_signs::<T>(self.n(), deflated, options.seed, SKETCH_KEY);
+        let mut cols = options.deflated.min(self.n());
+        let mut sketch = random_signs::<T>(self.n(), cols, options.seed, SKETCH_KEY);
         let mut reached = 0;
         let mut estimates = Vec::with_capacity(times.len());
         for &time in times {
             let power = self.power(time);
-            let mut counter = Counter { map: &power, steps: time * self.steps().len(), column_steps: 0 };
-            if deflated > 0 {
-                // The span of M^t Omega, made orthonormal on the way so that its columns do not become parallel.
+            let mut map = Counter { map: &power, steps: time * self.steps().len(), column_steps: 0 };
+            if cols > 0 {
                 let mut next = Block::zeros(sketch.len());
-                let further = self.power(time - reached);
-                further.apply(&sketch, deflated, Direction::Forward, &mut next, exec)?;
-                counter.column_steps += (time - reached) * self.steps().len() * deflated;
-                orthonormalize(&mut next, deflated, exec)?;
+                self.power(time - reached).apply(&sketch, cols, Direction::Forward, &mut next, exec)?;
+                map.column_steps += (time - reached) * self.steps().len() * cols;
                 sketch = next;
                 reached = time;
             }
-            estimates.push(estimate(&mut counter, time, &sketch, deflated, options, exec)?);
+            let leading = leading_triplets(&mut map, sketch, cols, exec)?;
+            estimates.push(estimate(&mut map, time, &leading, options, exec)?);
+            (sketch, cols) = leading.worth_following(exec)?;
         }
         Ok(estimates)
     }
@@ -162,32 +165,93 @@ impl Moments {
     }
 }
 
+/// Approximate singular values of `A`, and vectors that belong to them.
+struct Leading<T> {
+    /// Ascending.
+    values: Vec<f64>,
+    /// `A` times an orthonormal basis, turned so that the columns are orthogonal with these values as norms.
+    images: Block<T>,
+    /// The orthonormal basis itself, not turned.
+    right: Block<T>,
+}
+
+/// The singular values of `A P` for an orthonormal basis `P` of `A^T` times the sketch.
+fn leading_triplets<T: Real, M: LinearMap<T>>(
+    map: &mut Counter<'_, M>,
+    mut sketch: Block<T>,
+    cols: usize,
+    exec: &Exec,
+) -> Result<Leading<T>> {
+    if cols == 0 {
+        return Ok(Leading { values: Vec::new(), images: Block::zeros(0), right: Block::zeros(0) });
+    }
+    orthonormalize(&mut sketch, cols, exec)?;
+    let mut right = map.apply(&sketch, cols, Direction::Transposed, exec)?;
+    drop(sketch);
+    orthonormalize(&mut right, cols, exec)?;
+    let image = map.apply(&right, cols, Direction::Forward, exec)?;
+    let products = gram(&image, cols, &image, cols, exec)?;
+    let products = faer::Mat::from_fn(cols, cols, |i, j| products[i * cols + j]);
+    let Ok(eigen) = products.self_adjoint_eigen(faer::Side::Lower) else {
+        return Err(Error::Invalid("the operators gave numbers that are not finite".into()));
+    };
+    let values = (0..cols).map(|i| eigen.S()[i].max(0.0).sqrt()).collect();
+    let rotation: Vec<f64> = (0..cols * cols).map(|k| eigen.U()[(k / cols, k % cols)]).collect();
+    let mut images = Block::zeros(image.len());
+    add_product(&mut images, cols, &image, cols, &rotation, exec)?;
+    Ok(Leading { values, images, right })
+}
+
+impl<T: Real> Leading<T> {
+    /// The left vectors whose values are large enough to matter at later times, and their number.
+    fn worth_following(self, exec: &Exec) -> Result<(Block<T>, usize)> {
+        let cols = self.values.len();
+        let largest = self.values.last().copied().unwrap_or(0.0);
+        let from = self.values.partition_point(|&v| v < NEGLIGIBLE * largest);
+        let kept = cols - from;
+        let mut block = Block::zeros(self.images.len() / cols.max(1) * kept);
+        if kept > 0 {
+            for (row, full) in block.chunks_exact_mut(kept).zip(self.images.chunks_exact(cols)) {
+                row.copy_from_slice(&full[from..]);
+            }
+            let factors: Vec<f64> = self.values[from..].iter().map(|&v| inverse(v)).collect();
+            scale(&mut block, &factors, exec)?;
+        }
+        Ok((block, kept))
+    }
+}
+
+/// `x <- x - P P^T x`.
+fn project_off<T: Real>(x: &mut [T], cols: usize, basis: &[T], basis_cols: usize, exec: &Exec) -> Result<()> {
+    if basis_cols == 0 {
+        return Ok(());
+    }
+    let coefficients: Vec<f64> = gram(basis, basis_cols, x, cols, exec)?.iter().map(|c| -c).collect();
+    add_product(x, cols, basis, basis_cols, &coefficients, exec)
+}
+
 fn estimate<T: Real, M: LinearMap<T>>(
     map: &mut Counter<'_, M>,
     time: usize,
-    basis: &[T],
-    deflated: usize,
+    leading: &Leading<T>,
     options: &EntropyOptions,
     exec: &Exec,
 ) -> Result<EntropyEstimate> {
-    let probes = options.probes;
-    let mut start = random_signs::<T>(map.map.n(), probes, options.seed, 0);
-    let mut leading = Quadrature::default();
-    if deflated > 0 {
-        let coefficients: Vec<f64> = gram(basis, deflated, &start, probes, exec)?.iter().map(|c| -c).collect();
-        add_product(&mut start, probes, basis, deflated, &coefficients, exec)?;
-        let vectors = ritz_vectors(map, basis, deflated, exec)?;
-        leading = quadrature(map, vectors, deflated, options, exec)?;
-    }
-    let rest = quadrature(map, start, probes, options, exec)?;
+    let probes = options.probes as f64;
+    let mut known = Moments::default();
+    leading.values.iter().for_each(|&v| known.add(1.0, v));
+    let rest = quadrature(map, leading, known.linear, options, exec)?;
     let sum = |moments: &[Moments]| moments.iter().fold(Moments::default(), |a, &b| a.plus(1.0, b));
-    let mean = sum(&leading.moments).plus(1.0 / probes as f64, sum(&rest.moments));
+    let mean = known.plus(1.0 / probes, sum(&rest.moments));
     // Each probe's part in the entropy, to first order.
     let parts: Vec<f64> = rest.moments.iter().map(|&m| mean.differential(m)).collect();
-    let centre = parts.iter().sum::<f64>() / probes as f64;
-    let variance = parts.iter().map(|p| (p - centre) * (p - centre)).sum::<f64>() / (probes * (probes - 1)) as f64;
-    let gap = sum(&leading.gaps).plus(1.0 / probes as f64, sum(&rest.gaps));
-    let quadrature_error = mean.differential(gap);
+    let centre = parts.iter().sum::<f64>() / probes;
+    let variance = parts.iter().map(|p| (p - centre) * (p - centre)).sum::<f64>() / (probes * (probes - 1.0));
+    let quadrature_error = mean.differential(sum(&rest.gaps)) / probes;
+    if std::env::var("MDT_DEBUG").is_ok() {
+        eprintln!("t {time} cols {} steps {} known {:.4} rest {:.4} S {:.4} se {:.4} q {:.4} cs {}", leading.values.len(), rest.steps, known.linear,
+            mean.linear - known.linear, mean.entropy(), variance.sqrt(), quadrature_error, map.column_steps);
+    }
     Ok(EntropyEstimate {
         time,
         entropy: mean.entropy(),
@@ -196,50 +260,38 @@ fn estimate<T: Real, M: LinearMap<T>>(
     })
 }
 
-/// The basis turned so that its columns come close to singular vectors: those of `Q^T A`.
-fn ritz_vectors<T: Real, M: LinearMap<T>>(
-    map: &mut Counter<'_, M>,
-    basis: &[T],
-    cols: usize,
-    exec: &Exec,
-) -> Result<Block<T>> {
-    let image = map.apply(basis, cols, Direction::Transposed, exec)?;
-    let products = gram(&image, cols, &image, cols, exec)?;
-    let products = faer::Mat::from_fn(cols, cols, |i, j| products[i * cols + j]);
-    let Ok(eigen) = products.self_adjoint_eigen(faer::Side::Lower) else {
-        return Err(Error::Invalid("the operators gave numbers that are not finite".into()));
-    };
-    let rotation: Vec<f64> = (0..cols * cols).map(|k| eigen.U()[(k / cols, k % cols)]).collect();
-    let mut vectors = Block::zeros(basis.len());
-    add_product(&mut vectors, cols, basis, cols, &rotation, exec)?;
-    Ok(vectors)
-}
-
 /// `z^T f(A A^T) z` for each starting vector, and half the distance between the two rules that it is the mean of.
 #[derive(Debug, Default)]
 struct Quadrature {
     moments: Vec<Moments>,
     gaps: Vec<Moments>,
+    steps: usize,
 }
 
 fn quadrature<T: Real, M: LinearMap<T>>(
     map: &mut Counter<'_, M>,
-    start: Block<T>,
-    cols: usize,
+    leading: &Leading<T>,
+    known: f64,
     options: &EntropyOptions,
     exec: &Exec,
 ) -> Result<Quadrature> {
+    let (cols, deflated) = (options.probes, leading.values.len());
     let ones = vec![1.0; cols];
+    let mut start = random_signs::<T>(map.map.n(), cols, options.seed, 0);
+    project_off(&mut start, cols, &leading.right, deflated, exec)?;
     let masses = squared_norms(&start, cols, exec)?;
     let mut current = start;
     let mut previous = Block::zeros(current.len());
-    scale(&mut current, &masses.iter().map(|m| inverse(m.sqrt(), 0.0)).collect::<Vec<_>>(), exec)?;
+    scale(&mut current, &masses.iter().map(|m| inverse(m.sqrt())).collect::<Vec<_>>(), exec)?;
     let mut couplings: Vec<Vec<f64>> = vec![Vec::new(); cols];
     let mut rules: Vec<Moments> = vec![Moments::default(); cols];
     for step in 1..=options.max_steps {
         exec.check()?;
-        let direction = if step % 2 == 1 { Direction::Transposed } else { Direction::Forward };
+        let direction = if step % 2 == 1 { Direction::Forward } else { Direction::Transposed };
         let mut next = map.apply(&current, cols, direction, exec)?;
+        if direction == Direction::Transposed {
+            project_off(&mut next, cols, &leading.right, deflated, exec)?;
+        }
         if step > 1 {
             let last: Vec<f64> = couplings.iter().map(|c| -c[step - 2]).collect();
             combine(&mut next, &ones, &previous, &last, exec)?;
@@ -251,27 +303,28 @@ fn quadrature<T: Real, M: LinearMap<T>>(
             let norm = norm.sqrt();
             coupling.push(if norm > 8.0 * T::ROUNDOFF * largest { norm } else { 0.0 });
         }
-        let factors: Vec<f64> = couplings.iter().map(|c| inverse(c[step - 1], 0.0)).collect();
+        let factors: Vec<f64> = couplings.iter().map(|c| inverse(c[step - 1])).collect();
         scale(&mut next, &factors, exec)?;
         previous = current;
         current = next;
         let before = rules;
         rules = couplings.iter().zip(&masses).map(|(c, &mass)| integrate(c, mass)).collect();
         let gap: f64 = rules.iter().zip(&before).map(|(a, b)| a.linear - b.linear).sum();
-        let total: f64 = rules.iter().zip(&before).map(|(a, b)| a.linear + b.linear).sum();
-        if step > 2 && (gap.abs() <= options.tolerance * total || step == options.max_steps) || step == options.max_steps {
+        let total = known * 2.0 * cols as f64 + rules.iter().zip(&before).map(|(a, b)| a.linear + b.linear).sum::<f64>();
+        if step > 1 && gap.abs() <= options.tolerance * total || step == options.max_steps {
             let halves = |sign: f64| {
                 let pair = |(a, b): (&Moments, &Moments)| Moments::default().plus(0.5, *a).plus(0.5 * sign, *b);
                 rules.iter().zip(&before).map(pair).collect()
             };
-            return Ok(Quadrature { moments: halves(1.0), gaps: halves(-1.0) });
+            return Ok(Quadrature { moments: halves(1.0), gaps: halves(-1.0), steps: step });
         }
     }
     Ok(Quadrature::default())
 }
 
-fn inverse(value: f64, otherwise: f64) -> f64 {
-    if value > 0.0 { 1.0 / value } else { otherwise }
+/// `1 / value`, or 0 for 0.
+fn inverse(value: f64) -> f64 {
+    if value > 0.0 { 1.0 / value } else { 0.0 }
 }
 
 /// The moments by the Gauss rule of a tridiagonal matrix with zero diagonal, for a vector of squared length `mass`.
