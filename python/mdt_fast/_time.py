@@ -27,7 +27,7 @@ _EXACT_SAMPLES = 500
 # The estimator's effort beside the number of vectors; see the table in benches/RESULTS.md.
 _DEFLATED = 64
 _MAX_STEPS = 16
-_TOLERANCE = 0.02
+_TOLERANCE = 0.001
 # Ratio of the estimator's successive times, before it looks closer at the knee.
 _GRID_RATIO = 1.5
 # How often it looks closer: the knee has settled after one or two.
@@ -320,7 +320,9 @@ def _grid(max_t: int) -> list[int]:
     """Times from 1 to `max_t`, each `_GRID_RATIO` times the one before, or one more."""
     times = [1]
     while times[-1] < max_t:
-        times.append(min(max_t, max(times[-1] + 1, round(times[-1] * _GRID_RATIO))))
+        following = max(times[-1] + 1, round(times[-1] * _GRID_RATIO))
+        # One just before the last would cost as much and tell nothing.
+        times.append(following if following * _GRID_RATIO <= max_t * 1.2 else max_t)
     return times
 
 
