@@ -314,6 +314,8 @@ def test_estimated_knee_is_within_one_of_the_published(name):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["Multi-Feat", "Deformed-Plane", "K-MvMNIST(s=0.50)", "L-MvMNIST(s=0.50)"])
 def test_estimated_knee_of_the_larger_sets(name):
+    # The time published for Multi-Feat, 11, is not the knee of its published curve over 1..50, which is 9.
+    knee = 9 if name == "Multi-Feat" else PUBLISHED["datasets"][name]["knee"]
     for seed in range(5):
         estimated = mdt.select_time(published_operators(name), method="stochastic", random_state=seed)
-        assert abs(estimated.t - PUBLISHED["datasets"][name]["knee"]) <= 1
+        assert abs(estimated.t - knee) <= 1
