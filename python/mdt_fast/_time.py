@@ -24,7 +24,8 @@ METHODS = ("auto", "exact", "spectral", "stochastic")
 # Fifty singular value decompositions of this size take about three seconds on two cores; at twice the size, twenty.
 _EXACT_SAMPLES = 500
 
-# The estimator's effort beside the number of vectors; see the table in benches/RESULTS.md.
+# The estimator's effort beside the number of vectors: values computed one by one, steps of each vector, and the share of
+# the sum at which it stops earlier.
 _DEFLATED = 64
 _MAX_STEPS = 16
 _TOLERANCE = 0.001
@@ -98,7 +99,9 @@ class TimeSelection:
             ax.fill_between(self.times, low, high, alpha=0.2, label="two standard errors")
             at = self.evaluated - 1
             ax.plot(self.times[at], self.entropies[at], ".", color=ax.lines[-1].get_color())
-        ax.axvline(self.t, linestyle="--", color="gray", label=f"t = {self.t}" + ("" if self.has_knee else " (no knee)"))
+        ax.axvline(
+            self.t, linestyle="--", color="gray", label=f"t = {self.t}" + ("" if self.has_knee else " (no knee)")
+        )
         ax.set_xlabel("diffusion time t")
         ax.set_ylabel("entropy of the singular values")
         ax.legend()
@@ -238,8 +241,7 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     """Entropy of |eigenvalues|^t of one reversible walk."""
     from scipy.linalg import eigvalsh
 
-    ops, member = W.operators, W.word
-    n = W.shape[0]
+    ops, n = W.operators, W.shape[0]
     kinds = "one view of an affinity, or a power of it, an identity or teleport of it"
     shares = np.flatnonzero(W.weights[0])
     bases = {ops._members[i][1] for i in shares if ops._members[i][0] in ("walk", "power", "teleport")}
@@ -248,7 +250,6 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
         for i in shares
     )
     if len(W) > 1 or len(bases) != 1 or uniform or ops._transitions[next(iter(bases))].degrees is None:
-        del member
         raise ValueError(f"method='spectral': expected {kinds}, which is a reversible walk; got {W!r}")
     base = next(iter(bases))
     degrees = np.sqrt(np.asarray(ops._transitions[base].degrees, dtype=np.float64))
@@ -311,9 +312,7 @@ def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: i
         entropies, error = _interpolate(known, max_t)
     t, has_knee = find_knee(entropies, stacklevel=4)
     evaluated = np.array(sorted(known))
-    return TimeSelection(
-        t, np.arange(1, max_t + 1), entropies, "stochastic", error, has_knee, evaluated, column_steps
-    )
+    return TimeSelection(t, np.arange(1, max_t + 1), entropies, "stochastic", error, has_knee, evaluated, column_steps)
 
 
 def _grid(max_t: int) -> list[int]:
@@ -326,9 +325,7 @@ def _grid(max_t: int) -> list[int]:
     return times
 
 
-def _interpolate(
-    known: dict[int, tuple[float, float]], max_t: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _interpolate(known: dict[int, tuple[float, float]], max_t: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Entropies and errors at 1, ..., max_t: monotone between the known times, in the logarithm of time."""
     from scipy.interpolate import PchipInterpolator
 
