@@ -16,8 +16,9 @@ from ._core import DEBUG_BUILD, __version__
 from ._embedding import Embedding, embed
 from ._kmeans import KMeansResult, k_means
 from ._operators import OperatorSet
+from ._time import TimeSelection, select_time
 from ._trajectory import Trajectory
-from ._warnings import ConvergenceWarning, OperatorWarning
+from ._warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
 
 __all__ = [
     "ConvergenceWarning",
@@ -25,6 +26,8 @@ __all__ = [
     "KMeansResult",
     "OperatorSet",
     "OperatorWarning",
+    "TimeSelection",
+    "TimeSelectionWarning",
     "Trajectory",
     "__version__",
     "build_operators",
@@ -33,6 +36,7 @@ __all__ = [
     "k_means",
     "nearest_neighbors",
     "quality",
+    "select_time",
 ]
 
 if DEBUG_BUILD:

@@ -207,3 +207,15 @@ class OperatorSet:
         inverse_weights: NDArray[np.float64] | None,
         n_threads: int,
     ) -> NDArray[np.float64]: ...
+    def singular_entropy(
+        self,
+        weights: NDArray[np.float64],
+        times: list[int],
+        *,
+        n_vectors: int,
+        n_deflated: int,
+        max_steps: int,
+        tolerance: float,
+        seed: int,
+        n_threads: int,
+    ) -> tuple[list[float], list[float], list[int]]: ...

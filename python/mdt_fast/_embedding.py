@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._arguments import RandomStateLike, check_choice, check_flag, check_generator, check_integer, check_number
+from ._arguments import RandomStateLike, check_choice, check_flag, check_integer, check_number
 from ._new_samples import functions_at
+from ._seed import check_seed
 from ._spectrum import Scaling, Spectrum, solve
 from ._threads import n_threads
 from ._trajectory import Trajectory
@@ -160,16 +161,14 @@ def embed(
     tolerance = check_number("tol", tol)
     drop = check_flag("drop_first", drop_first)
     iterations = check_integer("max_iter", max_iter, minimum=1)
-    generator = check_generator(random_state)
+    seed = check_seed(random_state)
     scaling = Scaling.of(W, weighting, decomposition)
     first = _check_start(start, W)
     _warn_of_parts(W)
     if solver == "auto":
-        found = _solve_in_core(
-            W, components, scaling, drop, tolerance, iterations, int(generator.integers(2**63)), first
-        )
+        found = _solve_in_core(W, components, scaling, drop, tolerance, iterations, seed, first)
     else:
-        found = solve(W, components + drop, scaling, solver, tolerance, iterations, generator, first)
+        found = solve(W, components + drop, scaling, solver, tolerance, iterations, np.random.default_rng(seed), first)
         found = found.oriented(drop)
     if not np.isfinite(found.coordinates).all():
         raise FloatingPointError("embed: the coordinates left the range of their numbers")

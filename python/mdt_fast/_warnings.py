@@ -7,3 +7,7 @@ class OperatorWarning(UserWarning):
 
 class ConvergenceWarning(UserWarning):
     """An iteration stopped before it reached its tolerance."""
+
+
+class TimeSelectionWarning(UserWarning):
+    """The entropy has no knee, so that the diffusion time is a fallback."""

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
+use mdt_core::{Direction, EntropyOptions, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
@@ -210,5 +210,36 @@ impl PyOperatorSet {
             run(py, n_threads, cost, |exec| trajectory.diffusion_distances(&rows, inverse_weights, exec))?
         });
         matrix(py, distances, rows.len())
+    }
+
+    /// Estimated entropy of the singular values of `W^t` at increasing times: entropies, errors, column-steps.
+    #[pyo3(signature = (weights, times, *, n_vectors, n_deflated, max_steps, tolerance, seed, n_threads))]
+    #[expect(clippy::too_many_arguments, reason = "mirrors the Python method")]
+    fn singular_entropy<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray2<'py, f64>,
+        times: Vec<usize>,
+        n_vectors: usize,
+        n_deflated: usize,
+        max_steps: usize,
+        tolerance: f64,
+        seed: u64,
+        n_threads: usize,
+    ) -> PyResult<(Vec<f64>, Vec<f64>, Vec<usize>)> {
+        let weights = elements(&weights)?;
+        let options = EntropyOptions { probes: n_vectors, deflated: n_deflated, max_steps, tolerance, seed };
+        let estimates = either!(&self.0, set => {
+            let trajectory = Trajectory::new(set, weights).map_err(to_exception)?;
+            let columns = (n_vectors + n_deflated).saturating_mul(max_steps);
+            let total = times.iter().fold(0_usize, |sum, &t| sum.saturating_add(t));
+            let cost = cost_per_column(&trajectory).saturating_mul(columns).saturating_mul(total);
+            run(py, n_threads, cost, |exec| trajectory.singular_entropy(&times, &options, exec))?
+        });
+        Ok((
+            estimates.iter().map(|e| e.entropy).collect(),
+            estimates.iter().map(|e| e.error).collect(),
+            estimates.iter().map(|e| e.column_steps).collect(),
+        ))
     }
 }

@@ -5,10 +5,10 @@
 //! applied. The way of the data, and of this crate:
 //!
 //! ```text
-//! neighbours -> affinity -> transition -> operator_set -> trajectory -> product, geometry, contrastive
-//!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)   (on request)
-//!
-//! kmeans (points -> labels) -> quality (labels -> a score)
+//! neighbours -> affinity -> transition -> operator_set -> trajectory -> spectral -> kmeans -> quality
+//!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)  (coordinates) (labels)  (a score)
+//!                                                              |
+//!                                                              +-> product, geometry, entropy, contrastive (on request)
 //! ```
 //!
 //! A module knows only what stands to its left, and the ground they share: [`csr`] (matrices), `sparse_step` (the one
@@ -18,9 +18,11 @@
 
 pub mod affinity;
 mod block;
+mod columns;
 mod contrastive;
 mod cross_walk;
 pub mod csr;
+mod entropy;
 mod error;
 pub mod exec;
 mod frame;
@@ -42,6 +44,7 @@ mod transition;
 
 pub use contrastive::{Contrastive, ContrastiveLoss};
 pub use cross_walk::{CrossRows, cross_rows};
+pub use entropy::{EntropyEstimate, EntropyOptions};
 pub use error::{Error, Result};
 pub use geometry::Stationary;
 pub use linear_map::LinearMap;

@@ -76,6 +76,12 @@ impl<'a, T: Real> Trajectory<'a, T> {
         &self.steps
     }
 
+    /// The trajectory `times` times over, `W^times`; `times` must be positive.
+    #[must_use]
+    pub(crate) fn power(&self, times: usize) -> Self {
+        Self { set: self.set, steps: vec![&self.steps[..]; times].concat() }
+    }
+
     /// `W x` or `W^T x` for a row-major block of `cols` columns, written to `out` of the same shape.
     pub fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         Error::check_size("elements of the block", self.n() * cols, x.len())?;

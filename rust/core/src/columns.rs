@@ -1,0 +1,198 @@
+//! Dense arithmetic on tall blocks: `N` rows, a few columns, row-major.
+//!
+//! Sums over rows run in double precision, in pieces of fixed length added in order, so they do not depend on the number
+//! of threads. Every function costs one pass over its blocks.
+
+use crate::exec::Exec;
+use crate::{Real, Result};
+
+/// Rows of a piece: enough to be worth a task, few enough to stay in the second cache.
+const ROWS: usize = 4096;
+
+/// `x^T y` of two blocks of the same height, `x_cols x y_cols`, row-major.
+pub(crate) fn gram<T: Real>(x: &[T], x_cols: usize, y: &[T], y_cols: usize, exec: &Exec) -> Result<Vec<f64>> {
+    let pieces: Vec<_> = x.chunks(ROWS * x_cols).zip(y.chunks(ROWS * y_cols)).collect();
+    let partial = exec.map(pieces.len(), |p| {
+        let mut sums = vec![0.0; x_cols * y_cols];
+        for (a, b) in pieces[p].0.chunks_exact(x_cols).zip(pieces[p].1.chunks_exact(y_cols)) {
+            for (line, a) in sums.chunks_exact_mut(y_cols).zip(a) {
+                line.iter_mut().zip(b).for_each(|(sum, b)| *sum += a.to_f64() * b.to_f64());
+            }
+        }
+        Ok(sums)
+    })?;
+    Ok(add_in_order(partial, x_cols * y_cols))
+}
+
+/// Squared Euclidean norm of each column.
+pub(crate) fn squared_norms<T: Real>(x: &[T], cols: usize, exec: &Exec) -> Result<Vec<f64>> {
+    let pieces: Vec<_> = x.chunks(ROWS * cols).collect();
+    let partial = exec.map(pieces.len(), |p| {
+        let mut sums = vec![0.0; cols];
+        for row in pieces[p].chunks_exact(cols) {
+            sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += v.to_f64() * v.to_f64());
+        }
+        Ok(sums)
+    })?;
+    Ok(add_in_order(partial, cols))
+}
+
+/// `x <- x + y c`, with `c` of `y_cols x x_cols`, row-major.
+pub(crate) fn add_product<T: Real>(
+    x: &mut [T],
+    x_cols: usize,
+    y: &[T],
+    y_cols: usize,
+    c: &[f64],
+    exec: &Exec,
+) -> Result<()> {
+    exec.for_pieces(
+        x,
+        ROWS * x_cols,
+        || vec![0.0; x_cols],
+        |first, piece, sums| {
+            let rows = y[first / x_cols * y_cols..].chunks_exact(y_cols);
+            for (row, coefficients) in piece.chunks_exact_mut(x_cols).zip(rows) {
+                sums.iter_mut().zip(&*row).for_each(|(sum, v)| *sum = v.to_f64());
+                for (a, line) in coefficients.iter().zip(c.chunks_exact(x_cols)) {
+                    sums.iter_mut().zip(line).for_each(|(sum, c)| *sum += a.to_f64() * c);
+                }
+                row.iter_mut().zip(&*sums).for_each(|(v, sum)| *v = T::from_f64(*sum));
+            }
+            Ok(())
+        },
+    )
+}
+
+/// `x <- x diag(a) + y diag(b)` for two blocks of the same shape.
+pub(crate) fn combine<T: Real>(x: &mut [T], a: &[f64], y: &[T], b: &[f64], exec: &Exec) -> Result<()> {
+    let cols = a.len();
+    exec.for_pieces(
+        x,
+        ROWS * cols,
+        || (),
+        |first, piece, ()| {
+            for (row, other) in piece.chunks_exact_mut(cols).zip(y[first..].chunks_exact(cols)) {
+                for (c, (v, w)) in row.iter_mut().zip(other).enumerate() {
+                    *v = T::from_f64(v.to_f64() * a[c] + w.to_f64() * b[c]);
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+/// `x <- x diag(a)`.
+pub(crate) fn scale<T: Real>(x: &mut [T], a: &[f64], exec: &Exec) -> Result<()> {
+    let cols = a.len();
+    exec.for_pieces(
+        x,
+        ROWS * cols,
+        || (),
+        |_, piece, ()| {
+            for row in piece.chunks_exact_mut(cols) {
+                row.iter_mut().zip(a).for_each(|(v, a)| *v = T::from_f64(v.to_f64() * a));
+            }
+            Ok(())
+        },
+    )
+}
+
+/// Makes the columns orthonormal by Gram-Schmidt, each against all before it, twice. A column that depends on those before
+/// it to within rounding becomes zero.
+pub(crate) fn orthonormalize<T: Real>(x: &mut [T], cols: usize, exec: &Exec) -> Result<()> {
+    let tolerance = 64.0 * T::ROUNDOFF;
+    for c in 0..cols {
+        exec.check()?;
+        let mut before = squared_column(x, cols, c).sqrt();
+        for _ in 0..2 {
+            // The dot products of column c with all columns; those with later ones are not used.
+            let dots = column_dots(x, cols, c, exec)?;
+            exec.for_pieces(
+                x,
+                ROWS * cols,
+                || (),
+                |_, piece, ()| -> Result<()> {
+                    for row in piece.chunks_exact_mut(cols) {
+                        let along: f64 = row[..c].iter().zip(&dots).map(|(q, d)| q.to_f64() * d).sum();
+                        row[c] = T::from_f64(row[c].to_f64() - along);
+                    }
+                    Ok(())
+                },
+            )?;
+            let after = squared_column(x, cols, c).sqrt();
+            let factor = if after > tolerance * before { 1.0 / after } else { 0.0 };
+            x.chunks_exact_mut(cols).for_each(|row| row[c] = T::from_f64(row[c].to_f64() * factor));
+            before = 1.0;
+        }
+    }
+    Ok(())
+}
+
+fn squared_column<T: Real>(x: &[T], cols: usize, c: usize) -> f64 {
+    x.chunks_exact(cols).map(|row| row[c].to_f64() * row[c].to_f64()).sum()
+}
+
+fn column_dots<T: Real>(x: &[T], cols: usize, c: usize, exec: &Exec) -> Result<Vec<f64>> {
+    let pieces: Vec<_> = x.chunks(ROWS * cols).collect();
+    let partial = exec.map(pieces.len(), |p| {
+        let mut sums = vec![0.0; cols];
+        for row in pieces[p].chunks_exact(cols) {
+            let own = row[c].to_f64();
+            sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += own * v.to_f64());
+        }
+        Ok(sums)
+    })?;
+    Ok(add_in_order(partial, cols))
+}
+
+fn add_in_order(partial: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
+    partial.into_iter().fold(vec![0.0; len], |mut total, sums| {
+        total.iter_mut().zip(sums).for_each(|(a, b)| *a += b);
+        total
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    fn random_block(rows: usize, cols: usize, key: u64) -> Vec<f64> {
+        let mut stream = Stream::new(5, key);
+        (0..rows * cols).map(|_| stream.uniform() - 0.5).collect()
+    }
+
+    #[test]
+    fn orthonormal_columns_and_a_dependent_one() {
+        let (rows, cols) = (ROWS + 17, 4);
+        let exec = Exec::with_threads(2);
+        let mut x = random_block(rows, cols, 0);
+        x.chunks_exact_mut(cols).for_each(|row| row[2] = row[0] - 2.0 * row[1]);
+        orthonormalize(&mut x, cols, &exec).unwrap();
+        let products = gram(&x, cols, &x, cols, &exec).unwrap();
+        for i in 0..cols {
+            for j in 0..cols {
+                let expected = if i == j && i != 2 { 1.0 } else { 0.0 };
+                assert!((products[i * cols + j] - expected).abs() < 1e-13, "{i} {j}: {}", products[i * cols + j]);
+            }
+        }
+    }
+
+    #[test]
+    fn products_and_combinations() {
+        let exec = Exec::with_threads(3);
+        let (x, y) = (random_block(ROWS * 2 + 1, 2, 1), random_block(ROWS * 2 + 1, 3, 2));
+        let products = gram(&x, 2, &y, 3, &exec).unwrap();
+        let expected: f64 = x.chunks(2).zip(y.chunks(3)).map(|(a, b)| a[1] * b[2]).sum();
+        assert!((products[5] - expected).abs() < 1e-10);
+        let mut z = x.clone();
+        add_product(&mut z, 2, &y, 3, &[1.0, 0.0, 0.0, 2.0, 0.0, 0.0], &exec).unwrap();
+        assert!((z[2 * ROWS * 2 + 1] - (x[2 * ROWS * 2 + 1] + 2.0 * y[2 * ROWS * 3 + 1])).abs() < 1e-15);
+        combine(&mut z, &[0.0, 1.0], &x, &[3.0, 0.0], &exec).unwrap();
+        assert_eq!(z[0], 3.0 * x[0]);
+        scale(&mut z, &[0.5, 1.0], &exec).unwrap();
+        assert_eq!(z[2], 1.5 * x[2]);
+        assert!((squared_norms(&x, 2, &exec).unwrap()[1] - gram(&x, 2, &x, 2, &exec).unwrap()[3]).abs() < 1e-10);
+    }
+}
