@@ -2,16 +2,14 @@
 //!
 //! Sizes are such that the work is cut into several pieces; 8 threads are more than most machines have.
 
-mod samples;
-
 use std::sync::Arc;
 
+use crate::samples::Random;
 use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
 use mdt_core::csr::Csr;
 use mdt_core::exec::Exec;
 use mdt_core::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
-use samples::Random;
 
 fn bits<T: Real>(values: &[T]) -> Vec<u64> {
     values.iter().map(|v| v.to_f64().to_bits()).collect()
@@ -60,7 +58,7 @@ const N: usize = 20_000;
 #[test]
 fn affinities_and_transitions() {
     fn check<T: Real>() {
-        let graph = samples::directed_graph(N, 10, 3);
+        let graph = crate::samples::directed_graph(N, 10, 3);
         let widths: Vec<f64> = Random(4).block(N).iter().map(|v: &f64| 0.5 + v).collect();
         let affinity = |exec: &Exec| -> Csr<T> {
             let kernel = Kernel::Squared(Widths::PerPoint(&widths));
@@ -72,7 +70,7 @@ fn affinities_and_transitions() {
             let walk = Transition::from_symmetric(affinity(exec), 0.5, exec).unwrap();
             matrix_bits(walk.matrix()).into_iter().chain(bits(walk.degrees().unwrap())).collect()
         });
-        let walk = samples::one_way::<T>(N, 10, 5);
+        let walk = crate::samples::one_way::<T>(N, 10, 5);
         assert_same("given transition", |exec| {
             matrix_bits(Transition::from_stochastic(walk.matrix().clone(), 1e-5, exec).unwrap().matrix())
         });
@@ -83,7 +81,7 @@ fn affinities_and_transitions() {
 
 /// All kinds of members over a reversible walk and one that is not.
 fn set<T: Real>(n: usize) -> OperatorSet<T> {
-    let walks = vec![Arc::new(samples::reversible(n, 10, 1)), Arc::new(samples::one_way(n, 8, 2))];
+    let walks = vec![Arc::new(crate::samples::reversible(n, 10, 1)), Arc::new(crate::samples::one_way(n, 8, 2))];
     let members = vec![
         Member::Walk(0),
         Member::Walk(1),

@@ -1,8 +1,5 @@
 //! What the crate must compute, written from the definitions with dense matrices and no thought of speed.
 
-// Each test crate compares a part of the whole.
-#![allow(dead_code)]
-
 use mdt_core::affinity::{Kernel, Symmetrize, Widths};
 use mdt_core::csr::Csr;
 use mdt_core::neighbours::Metric;

@@ -1,18 +1,16 @@
 //! Every error of the crate, what it says, and how soon a running call notices that it should stop.
 
-mod samples;
-
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::samples::Random;
 use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
 use mdt_core::csr::{Csr, MAX_SIZE};
 use mdt_core::exec::Exec;
 use mdt_core::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Error, Landing, Member, OperatorSet, Pruning, Result, Trajectory, Transition};
-use samples::Random;
 
 fn exec() -> Exec {
     Exec::with_threads(1)
@@ -109,7 +107,7 @@ fn an_empty_row_sums_to_zero() {
 }
 
 fn walk(n: usize) -> Arc<Transition<f64>> {
-    Arc::new(samples::reversible(n, 5, 1))
+    Arc::new(crate::samples::reversible(n, 5, 1))
 }
 
 #[test]
@@ -190,7 +188,7 @@ fn threads_that_cannot_start() {
 fn a_raised_flag_stops_every_operation() {
     let set = OperatorSet::new(vec![walk(50)], vec![Member::Walk(0), Member::Uniform]).unwrap();
     let trajectory = Trajectory::new(&set, &[0.5, 0.5]).unwrap();
-    let graph = samples::directed_graph(50, 3, 1);
+    let graph = crate::samples::directed_graph(50, 3, 1);
     let data: Vec<f64> = Random(1).block(100);
     let points = Coordinates::Dense { data: &data, dimension: 2 };
     for threads in [1, 2] {

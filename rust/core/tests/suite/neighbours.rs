@@ -1,17 +1,14 @@
 //! Every method, metric, precision and layout against the same dense oracle, on point sets meant to break them.
 
-mod oracle;
-mod samples;
-
 use std::collections::HashSet;
 
+use crate::oracle::Matrix;
+use crate::samples::Random;
 use mdt_core::csr::Csr;
 use mdt_core::exec::Exec;
 use mdt_core::neighbours::{Coordinates, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::{Error, Real, Result};
-use oracle::Matrix;
 use proptest::prelude::*;
-use samples::Random;
 
 const METRICS: [Metric; 4] = [Metric::Euclidean, Metric::Cosine, Metric::Correlation, Metric::Manhattan];
 
@@ -132,7 +129,7 @@ fn tolerance(metric: Metric, points: &Matrix) -> impl Fn(f64) -> f64 {
         Metric::Cosine => (0.0, roundings),
         // Removing a mean that is large against the deviations magnifies the rounding of the coordinates.
         Metric::Correlation => {
-            let offsets = points.iter().map(|x| largest(x) / largest(&oracle::centred(x)));
+            let offsets = points.iter().map(|x| largest(x) / largest(&crate::oracle::centred(x)));
             (0.0, 4.0 * roundings * offsets.fold(1.0, f64::max))
         }
     };
@@ -163,7 +160,7 @@ fn check_table(table: &NeighbourTable, points: &Matrix, truth: &[Vec<(f64, usize
         assert!(distinct.len() == k && !distinct.contains(&(i as u32)), "row {i}: {indices:?}");
         for (rank, (&j, &d)) in indices.iter().zip(distances).enumerate() {
             // The right distance for the point named, and no nearer point left out.
-            is_close(d, j as usize, oracle::distance(metric, &points[i], &points[j as usize]));
+            is_close(d, j as usize, crate::oracle::distance(metric, &points[i], &points[j as usize]));
             is_close(d, expected[rank].1, expected[rank].0);
         }
         if exact && !scale_free {
@@ -198,13 +195,13 @@ fn check<T: Real>(shape: Shape, n: usize, d: usize, k: usize, seed: u64) {
         }
         let sparse = search::<T>(&points, Layout::Sparse, k, metric, Method::Scan);
         assert_eq!(search::<T>(&points, Layout::Sparse, k, metric, Method::Tree), sparse, "{metric:?}");
-        if let Some(row) = oracle::undefined(metric, &points) {
+        if let Some(row) = crate::oracle::undefined(metric, &points) {
             let message = scan.unwrap_err().to_string();
             assert!(message.starts_with(&format!("row {row} is ")), "{message}");
             assert!(sparse.is_err());
             continue;
         }
-        let truth = oracle::neighbours(metric, &points);
+        let truth = crate::oracle::neighbours(metric, &points);
         check_table(&scan.unwrap(), &points, &truth, metric, shape.is_exact());
         if metric == Metric::Correlation {
             let message = "expected dense coordinates for the correlation distance";

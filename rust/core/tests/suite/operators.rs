@@ -1,17 +1,14 @@
 //! Affinities, walks, trajectories, products and geometry against the dense oracle, and the invariants that they keep.
 
-mod oracle;
-mod samples;
-
 use std::sync::Arc;
 
+use crate::oracle::Matrix;
+use crate::samples::Random;
 use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
 use mdt_core::csr::Csr;
 use mdt_core::exec::Exec;
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
-use oracle::Matrix;
 use proptest::prelude::*;
-use samples::Random;
 
 fn exec() -> Exec {
     Exec::with_threads(2)
@@ -97,29 +94,29 @@ prop_compose! {
 
 impl Case {
     fn set<T: Real>(&self) -> OperatorSet<T> {
-        OperatorSet::new(samples::walks(self.n, self.walks, self.seed), self.members.clone()).unwrap()
+        OperatorSet::new(crate::samples::walks(self.n, self.walks, self.seed), self.members.clone()).unwrap()
     }
 
     fn steps<T: Real>(&self, set: &OperatorSet<T>) -> Vec<Matrix> {
-        let walks: Vec<Matrix> = set.walks().iter().map(|w| oracle::dense(w.matrix())).collect();
-        oracle::steps(&walks, &self.members, &self.weights)
+        let walks: Vec<Matrix> = set.walks().iter().map(|w| crate::oracle::dense(w.matrix())).collect();
+        crate::oracle::steps(&walks, &self.members, &self.weights)
     }
 
     fn check_against_oracle<T: Real>(&self) {
         let set = self.set::<T>();
         let trajectory = Trajectory::new(&set, &self.weights).unwrap();
-        let w = oracle::trajectory(&self.steps(&set));
+        let w = crate::oracle::trajectory(&self.steps(&set));
         let allowed = tolerance::<T>();
-        for (direction, w) in [(Direction::Forward, w.clone()), (Direction::Transposed, oracle::transpose(&w))] {
+        for (direction, w) in [(Direction::Forward, w.clone()), (Direction::Transposed, crate::oracle::transpose(&w))] {
             for cols in [1, 3, 33, 66] {
                 let x: Vec<T> = Random(self.seed).block(self.n * cols);
                 let block = wide(&x).chunks(cols).map(<[f64]>::to_vec).collect();
-                let expected = oracle::product(&w, &block).concat();
+                let expected = crate::oracle::product(&w, &block).concat();
                 assert_close(&wide(&apply(&trajectory, &x, cols, direction)), &expected, allowed, "product");
             }
         }
         let product = sparse(&trajectory, Pruning::NONE);
-        assert_close(&oracle::dense(&product).concat(), &w.concat(), allowed, "sparse");
+        assert_close(&crate::oracle::dense(&product).concat(), &w.concat(), allowed, "sparse");
     }
 }
 
@@ -131,21 +128,21 @@ proptest! {
         fn check<T: Real>(graph: &Csr<f64>, kernel: Kernel<'_>, diagonal: f64) {
             for how in [Symmetrize::Mean, Symmetrize::Max, Symmetrize::Min] {
                 let affinity: Csr<T> = symmetric_affinity(graph, kernel, diagonal, how, &exec()).unwrap();
-                let expected = oracle::affinity(graph, kernel, diagonal, how);
+                let expected = crate::oracle::affinity(graph, kernel, diagonal, how);
                 let what = format!("{kernel:?} {how:?}");
-                assert_close(&oracle::dense(&affinity).concat(), &expected.concat(), tolerance::<T>(), &what);
+                assert_close(&crate::oracle::dense(&affinity).concat(), &expected.concat(), tolerance::<T>(), &what);
                 assert_eq!(affinity.transpose(), affinity);
                 assert!(affinity.values().iter().all(|v| *v > T::ZERO));
                 for alpha in [0.0, 0.5, 1.0] {
                     let walk = Transition::from_symmetric(affinity.clone(), alpha, &exec()).unwrap();
-                    let p = oracle::stochastic(&oracle::dense(&affinity), alpha);
-                    assert_close(&oracle::dense(walk.matrix()).concat(), &p.concat(), tolerance::<T>(), "transition");
+                    let p = crate::oracle::stochastic(&crate::oracle::dense(&affinity), alpha);
+                    assert_close(&crate::oracle::dense(walk.matrix()).concat(), &p.concat(), tolerance::<T>(), "transition");
                     let sums = walk.matrix().row_sums(&exec()).unwrap();
                     assert_close(&sums, &vec![1.0; sums.len()], (8.0 * T::ROUNDOFF).max(1e-12), "row sums");
                 }
             }
         }
-        let graph = samples::directed_graph(n, k, seed);
+        let graph = crate::samples::directed_graph(n, k, seed);
         let widths: Vec<f64> = Random(seed).block(n).iter().map(|v: &f64| 0.2 + v).collect();
         for h in [Widths::Common(0.7), Widths::PerPoint(&widths)] {
             for kernel in [Kernel::Squared(h), Kernel::Linear(h), Kernel::Binary, Kernel::Given] {
@@ -178,7 +175,7 @@ proptest! {
         // The walks have self-loops: no edge of a factor is lost in the product, unless a step is the uniform jump.
         let steps = case.steps(&set);
         if steps.iter().all(|s| (0..case.n).all(|i| s[i][i] > 0.0)) {
-            let w = oracle::dense(&product);
+            let w = crate::oracle::dense(&product);
             for (row, kept) in steps.iter().flat_map(|s| s.iter().zip(&w)) {
                 prop_assert!(row.iter().zip(kept).all(|(before, after)| *before == 0.0 || *after > 0.0));
             }
@@ -191,12 +188,12 @@ proptest! {
     ) {
         let set = case.set::<f64>();
         let trajectory = Trajectory::new(&set, &case.weights).unwrap();
-        let whole = oracle::dense(&sparse(&trajectory, Pruning::NONE));
+        let whole = crate::oracle::dense(&sparse(&trajectory, Pruning::NONE));
         let pruning = Pruning { below, top, each_step: false };
         let pruned = sparse(&trajectory, pruning);
-        for (i, row) in oracle::dense(&pruned).iter().enumerate() {
+        for (i, row) in crate::oracle::dense(&pruned).iter().enumerate() {
             // From the same numbers: which entries are kept is then exact, ties included.
-            let expected = oracle::prune(&whole[i], pruning);
+            let expected = crate::oracle::prune(&whole[i], pruning);
             prop_assert!(row.iter().zip(&expected).all(|(a, b)| (*a > 0.0) == (*b > 0.0)));
             assert_close(row, &expected, 1e-14, "pruned");
         }
@@ -212,7 +209,7 @@ proptest! {
     fn diffusion_distances_are_a_metric(case in case()) {
         let set = case.set::<f64>();
         let trajectory = Trajectory::new(&set, &case.weights).unwrap();
-        let w = oracle::trajectory(&case.steps(&set));
+        let w = crate::oracle::trajectory(&case.steps(&set));
         let weights: Vec<f64> = Random(case.seed).block(case.n).iter().map(|v: &f64| v + 0.1).collect();
         let n = case.n;
         // All rows backwards, and one of them twice.
@@ -223,7 +220,7 @@ proptest! {
             let plain = vec![1.0; n];
             for a in 0..m {
                 for b in 0..m {
-                    let expected = oracle::diffusion_distance(&w, rows[a], rows[b], weights.unwrap_or(&plain));
+                    let expected = crate::oracle::diffusion_distance(&w, rows[a], rows[b], weights.unwrap_or(&plain));
                     prop_assert!((d[a * m + b] - expected).abs() <= 1e-13);
                     prop_assert_eq!(d[a * m + b], d[b * m + a]);
                     prop_assert!(rows[a] != rows[b] || d[a * m + b] == 0.0);
@@ -236,7 +233,7 @@ proptest! {
 
 #[test]
 fn zeros_are_not_stored_on_the_diagonal_either() {
-    let graph = samples::directed_graph(5, 3, 1);
+    let graph = crate::samples::directed_graph(5, 3, 1);
     let affinity: Csr<f64> = symmetric_affinity(&graph, Kernel::Binary, 0.0, Symmetrize::Mean, &exec()).unwrap();
     assert!(affinity.values().iter().all(|v| *v > 0.0));
 }
@@ -261,7 +258,7 @@ fn implicit_members_equal_what_they_stand_for() {
     ];
     let x: Vec<f64> = Random(3).block(n * cols);
     for (members, weights, other_members, other_weights) in pairs {
-        let walks = samples::walks::<f64>(n, 2, 9);
+        let walks = crate::samples::walks::<f64>(n, 2, 9);
         let set = OperatorSet::new(walks.clone(), members.clone()).unwrap();
         let other = OperatorSet::new(walks, other_members).unwrap();
         let (a, b) = (Trajectory::new(&set, &weights).unwrap(), Trajectory::new(&other, &other_weights).unwrap());
@@ -278,11 +275,11 @@ fn implicit_members_equal_what_they_stand_for() {
 
 #[test]
 fn a_word_is_the_product_with_later_steps_on_the_left() {
-    let set = OperatorSet::new(samples::walks::<f64>(12, 2, 1), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
-    let [p, q] = [0, 1].map(|v| oracle::dense(set.walks()[v].matrix()));
+    let set = OperatorSet::new(crate::samples::walks::<f64>(12, 2, 1), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
+    let [p, q] = [0, 1].map(|v| crate::oracle::dense(set.walks()[v].matrix()));
     let w = sparse(&Trajectory::new(&set, &word(&[0, 1, 1], 2)).unwrap(), Pruning::NONE);
-    let expected = oracle::product(&q, &oracle::product(&q, &p));
-    assert_close(&oracle::dense(&w).concat(), &expected.concat(), 1e-14, "word");
+    let expected = crate::oracle::product(&q, &crate::oracle::product(&q, &p));
+    assert_close(&crate::oracle::dense(&w).concat(), &expected.concat(), 1e-14, "word");
 }
 
 /// Wide blocks are cut into panels and large ones live elsewhere; neither may show in a column.
@@ -290,7 +287,7 @@ fn a_word_is_the_product_with_later_steps_on_the_left() {
 fn a_column_does_not_depend_on_its_block() {
     fn check<T: Real>(n: usize, widths: &[usize]) {
         let members = vec![Member::Walk(0), Member::Power { base: 1, exponent: 2 }, Member::Uniform];
-        let set = OperatorSet::new(samples::walks::<T>(n, 2, 4), members).unwrap();
+        let set = OperatorSet::new(crate::samples::walks::<T>(n, 2, 4), members).unwrap();
         let trajectory = Trajectory::new(&set, &[0.5, 0.3, 0.2, 1.0, 0.0, 0.0]).unwrap();
         for &cols in widths {
             let x: Vec<T> = Random(8).block(n * cols);
@@ -313,7 +310,7 @@ fn a_column_does_not_depend_on_its_block() {
 fn reversible_transposes_equal_explicit_ones() {
     fn check<T: Real>(allowed: f64) {
         let n = 400;
-        let reversible = samples::reversible::<T>(n, 7, 2);
+        let reversible = crate::samples::reversible::<T>(n, 7, 2);
         let explicit = Transition::from_stochastic(reversible.matrix().clone(), 1e-5, &exec()).unwrap();
         assert!(reversible.degrees().is_some() && explicit.degrees().is_none());
         let x: Vec<T> = Random(5).block(n * 6);
@@ -329,7 +326,7 @@ fn reversible_transposes_equal_explicit_ones() {
 
 #[test]
 fn walks_survive_storage_and_rounding() {
-    let walk = samples::reversible::<f64>(60, 5, 3);
+    let walk = crate::samples::reversible::<f64>(60, 5, 3);
     let stored = Transition::restore(walk.matrix().clone(), walk.degrees().map(<[f64]>::to_vec)).unwrap();
     let single = walk.to_single();
     let x: Vec<f64> = Random(1).block(60);
@@ -370,11 +367,12 @@ fn pruning_each_step_equals_the_oracle() {
     let set = case.set::<f64>();
     let pruning = Pruning { below: 0.02, top: Some(6), each_step: true };
     let pruned = sparse(&Trajectory::new(&set, &case.weights).unwrap(), pruning);
-    let mut expected = oracle::identity(case.n);
+    let mut expected = crate::oracle::identity(case.n);
     for step in case.steps(&set).iter().rev() {
-        expected = oracle::product(&expected, step).iter().map(|row| oracle::prune(row, pruning)).collect();
+        expected =
+            crate::oracle::product(&expected, step).iter().map(|row| crate::oracle::prune(row, pruning)).collect();
     }
-    assert_close(&oracle::dense(&pruned).concat(), &expected.concat(), 1e-14, "pruned");
+    assert_close(&crate::oracle::dense(&pruned).concat(), &expected.concat(), 1e-14, "pruned");
 }
 
 /// A hub joined to everybody: its row is summed in segments.
@@ -400,7 +398,7 @@ fn hubs_lose_no_precision() {
 #[test]
 fn stationary_distributions_are_left_fixed_vectors() {
     let n = 50;
-    let walks = vec![Arc::new(samples::reversible::<f64>(n, 12, 6)), Arc::new(samples::one_way(n, 5, 7))];
+    let walks = vec![Arc::new(crate::samples::reversible::<f64>(n, 12, 6)), Arc::new(crate::samples::one_way(n, 5, 7))];
     let set = OperatorSet::new(walks, vec![Member::Walk(0), Member::Walk(1)]).unwrap();
     let degrees = set.walks()[0].degrees().unwrap();
     let total: f64 = degrees.iter().sum();
@@ -427,7 +425,7 @@ fn stationary_distributions_are_left_fixed_vectors() {
 #[test]
 fn long_products_become_rank_one() {
     let n = 40;
-    let set = OperatorSet::new(samples::walks::<f64>(n, 2, 3), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
+    let set = OperatorSet::new(crate::samples::walks::<f64>(n, 2, 3), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
     let x: Vec<f64> = Random(4).block(n);
     let range = |t: usize| {
         let letters: Vec<usize> = (0..t).map(|s| s % 2).collect();

@@ -1,7 +1,6 @@
 //! k-means and quality against plain definitions, and the same bits on any number of threads.
 
-mod samples;
-
+use crate::samples::Random;
 use mdt_core::Real;
 use mdt_core::csr::Csr;
 use mdt_core::exec::Exec;
@@ -9,7 +8,6 @@ use mdt_core::kmeans::{KMeans, KMeansSettings, k_means};
 use mdt_core::neighbours::Coordinates;
 use mdt_core::quality::{Sample, calinski_harabasz, davies_bouldin, silhouette};
 use proptest::prelude::*;
-use samples::Random;
 
 fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()

@@ -1,22 +1,19 @@
 //! The contrastive loss against the dense oracle, its gradient against finite differences, and what must not change it.
 
-mod oracle;
-mod samples;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::samples::Random;
 use mdt_core::csr::Csr;
 use mdt_core::exec::Exec;
 use mdt_core::{Contrastive, ContrastiveLoss, Error, Landing, Member, OperatorSet, Real, Trajectory, Transition};
-use samples::Random;
 
 const ALL: Contrastive<'static> =
     Contrastive { view_weights: &[0.5, 0.5], rows: None, include_self: false, gradient: true };
 
 /// All kinds of members over a reversible walk and one that is not.
 fn set<T: Real>(n: usize) -> OperatorSet<T> {
-    let walks = vec![Arc::new(samples::reversible(n, 5, 1)), Arc::new(samples::one_way(n, 3, 2))];
+    let walks = vec![Arc::new(crate::samples::reversible(n, 5, 1)), Arc::new(crate::samples::one_way(n, 3, 2))];
     let members = vec![
         Member::Walk(0),
         Member::Walk(1),
@@ -32,7 +29,7 @@ fn set<T: Real>(n: usize) -> OperatorSet<T> {
 
 /// The same without the members that reach everything at once.
 fn local_set<T: Real>(n: usize) -> OperatorSet<T> {
-    let walks = vec![Arc::new(samples::reversible(n, 5, 1)), Arc::new(samples::reversible(n, 4, 1))];
+    let walks = vec![Arc::new(crate::samples::reversible(n, 5, 1)), Arc::new(crate::samples::reversible(n, 4, 1))];
     let members = vec![Member::Walk(0), Member::Walk(1), Member::Identity, Member::Power { base: 1, exponent: 2 }];
     OperatorSet::new(walks, members).unwrap()
 }
@@ -51,8 +48,8 @@ fn evaluate<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive<'
 }
 
 fn dense_loss<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive<'_>) -> f64 {
-    let walks: Vec<_> = set.walks().iter().map(|w| oracle::dense(w.matrix())).collect();
-    let w = oracle::trajectory(&oracle::steps(&walks, set.members(), weights));
+    let walks: Vec<_> = set.walks().iter().map(|w| crate::oracle::dense(w.matrix())).collect();
+    let w = crate::oracle::trajectory(&crate::oracle::steps(&walks, set.members(), weights));
     let mut loss = 0.0;
     for i in (0..set.n()).filter(|i| asked.rows.is_none_or(|rows| rows.contains(i))) {
         let others: Vec<f64> = (0..set.n()).filter(|&k| k != i).map(|k| w[i][k]).collect();

@@ -1,8 +1,5 @@
 //! Points, graphs and walks to test on, each a function of its seed.
 
-// Each test crate draws a part of the whole.
-#![allow(dead_code)]
-
 use std::sync::Arc;
 
 use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
