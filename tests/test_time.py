@@ -159,7 +159,7 @@ def test_tiny_sets_are_exact_under_the_estimator(n):
     exact = mdt.select_time(ops, method="exact")
     estimated = mdt.select_time(ops, method="stochastic")
     np.testing.assert_allclose(estimated.entropies[estimated.evaluated - 1],
-                               exact.entropies[estimated.evaluated - 1], atol=1e-6)  # fmt: skip
+                               exact.entropies[estimated.evaluated - 1], atol=2e-5)  # fmt: skip
 
 
 def test_disconnected_graphs():

@@ -25,8 +25,8 @@ METHODS = ("auto", "exact", "spectral", "stochastic")
 # Fifty singular value decompositions of this size take about three seconds on two cores; at twice the size, twenty.
 _EXACT_SAMPLES = 500
 
-# The estimator's effort beside the number of vectors: values computed one by one, steps of each vector, and the share of
-# the sum at which it stops earlier.
+# The estimator's effort beside the number of vectors: values computed one by one, steps of each vector, and the share
+# of the sum at which it stops earlier.
 _DEFLATED = 64
 _MAX_STEPS = 16
 _TOLERANCE = 0.001
@@ -121,8 +121,8 @@ def select_time(
 ) -> TimeSelection:
     """Choose the diffusion time: the knee of the entropy of the singular values over time.
 
-    With ``M`` the mean of the set and ``s`` the singular values of ``M^t`` divided by their Euclidean norm, the entropy is
-    ``S(t) = -sum s log s``. It falls while steps remove noise and flattens when only structure is left; the knee of
+    With ``M`` the mean of the set and ``s`` the singular values of ``M^t`` divided by their Euclidean norm, the entropy
+    is ``S(t) = -sum s log s``. It falls while steps remove noise and flattens when only structure is left; the knee of
     the curve over ``t = 1, ..., max_t`` is the time (found by `kneed`).
 
     Parameters
@@ -317,7 +317,7 @@ def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: i
 
 
 def _grid(max_t: int) -> list[int]:
-    """Times from 1 to `max_t`, each `_GRID_RATIO` times the one before, or one more."""
+    """Return times from 1 to `max_t`, each `_GRID_RATIO` times the one before, or one more."""
     times = [1]
     while times[-1] < max_t:
         following = max(times[-1] + 1, round(times[-1] * _GRID_RATIO))

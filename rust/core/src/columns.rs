@@ -3,11 +3,15 @@
 //! Sums over rows run in double precision, in pieces of fixed length added in order, so they do not depend on the number
 //! of threads. Every function costs one pass over its blocks.
 
+use crate::block::Block;
 use crate::exec::Exec;
-use crate::{Real, Result};
+use crate::{Error, Real, Result};
 
 /// Rows of a piece: enough to be worth a task, few enough to stay in the second cache.
 const ROWS: usize = 4096;
+
+/// Directions with less than this fraction of the largest singular value count as dependent.
+const DEPENDENT: f64 = 1e-6;
 
 /// `x^T y` of two blocks of the same height, `x_cols x y_cols`, row-major.
 pub(crate) fn gram<T: Real>(x: &[T], x_cols: usize, y: &[T], y_cols: usize, exec: &Exec) -> Result<Vec<f64>> {
@@ -98,52 +102,33 @@ pub(crate) fn scale<T: Real>(x: &mut [T], a: &[f64], exec: &Exec) -> Result<()> 
     )
 }
 
-/// Makes the columns orthonormal by Gram-Schmidt, each against all before it, twice. A column that depends on those before
-/// it to within rounding becomes zero.
-pub(crate) fn orthonormalize<T: Real>(x: &mut [T], cols: usize, exec: &Exec) -> Result<()> {
-    let tolerance = 64.0 * T::ROUNDOFF;
-    for c in 0..cols {
-        exec.check()?;
-        let mut before = squared_column(x, cols, c).sqrt();
-        for _ in 0..2 {
-            // The dot products of column c with all columns; those with later ones are not used.
-            let dots = column_dots(x, cols, c, exec)?;
-            exec.for_pieces(
-                x,
-                ROWS * cols,
-                || (),
-                |_, piece, ()| -> Result<()> {
-                    for row in piece.chunks_exact_mut(cols) {
-                        let along: f64 = row[..c].iter().zip(&dots).map(|(q, d)| q.to_f64() * d).sum();
-                        row[c] = T::from_f64(row[c].to_f64() - along);
-                    }
-                    Ok(())
-                },
-            )?;
-            let after = squared_column(x, cols, c).sqrt();
-            let factor = if after > tolerance * before { 1.0 / after } else { 0.0 };
-            x.chunks_exact_mut(cols).for_each(|row| row[c] = T::from_f64(row[c].to_f64() * factor));
-            before = 1.0;
-        }
-    }
-    Ok(())
+/// Singular values of a tall block, ascending, and its right singular vectors in the columns of a row-major matrix. Values
+/// below `sqrt(2^-53)` of the largest are rounding.
+pub(crate) fn singular_values<T: Real>(block: &[T], cols: usize, exec: &Exec) -> Result<(Vec<f64>, Vec<f64>)> {
+    let products = gram(block, cols, block, cols, exec)?;
+    let products = faer::Mat::from_fn(cols, cols, |i, j| products[i * cols + j]);
+    let Ok(eigen) = products.self_adjoint_eigen(faer::Side::Lower) else {
+        return Err(Error::Invalid("the operators gave numbers that are not finite".into()));
+    };
+    let values = (0..cols).map(|i| eigen.S()[i].max(0.0).sqrt()).collect();
+    Ok((values, (0..cols * cols).map(|k| eigen.U()[(k / cols, k % cols)]).collect()))
 }
 
-fn squared_column<T: Real>(x: &[T], cols: usize, c: usize) -> f64 {
-    x.chunks_exact(cols).map(|row| row[c].to_f64() * row[c].to_f64()).sum()
-}
-
-fn column_dots<T: Real>(x: &[T], cols: usize, c: usize, exec: &Exec) -> Result<Vec<f64>> {
-    let pieces: Vec<_> = x.chunks(ROWS * cols).collect();
-    let partial = exec.map(pieces.len(), |p| {
-        let mut sums = vec![0.0; cols];
-        for row in pieces[p].chunks_exact(cols) {
-            let own = row[c].to_f64();
-            sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += own * v.to_f64());
+/// An orthonormal basis of the columns. Directions in which they hardly extend become zero columns.
+///
+/// Two rounds of `x V / sigma`, each two passes over the block; Gram-Schmidt column by column would take two for each column.
+pub(crate) fn orthonormal<T: Real>(x: &[T], cols: usize, exec: &Exec) -> Result<Block<T>> {
+    let round = |x: &[T]| {
+        let (values, mut rotation) = singular_values(x, cols, exec)?;
+        let least = DEPENDENT * values[cols - 1];
+        for line in rotation.chunks_exact_mut(cols) {
+            line.iter_mut().zip(&values).for_each(|(r, &v)| *r = if v > least { *r / v } else { 0.0 });
         }
-        Ok(sums)
-    })?;
-    Ok(add_in_order(partial, cols))
+        let mut basis = Block::zeros(x.len());
+        add_product(&mut basis, cols, x, cols, &rotation, exec)?;
+        Ok(basis)
+    };
+    round(&round(x)?)
 }
 
 fn add_in_order(partial: Vec<Vec<f64>>, len: usize) -> Vec<f64> {
@@ -169,11 +154,12 @@ mod tests {
         let exec = Exec::with_threads(2);
         let mut x = random_block(rows, cols, 0);
         x.chunks_exact_mut(cols).for_each(|row| row[2] = row[0] - 2.0 * row[1]);
-        orthonormalize(&mut x, cols, &exec).unwrap();
-        let products = gram(&x, cols, &x, cols, &exec).unwrap();
+        let basis = orthonormal(&x, cols, &exec).unwrap();
+        let products = gram(&basis, cols, &basis, cols, &exec).unwrap();
         for i in 0..cols {
             for j in 0..cols {
-                let expected = if i == j && i != 2 { 1.0 } else { 0.0 };
+                // Zero columns come first.
+                let expected = if i == j && i != 0 { 1.0 } else { 0.0 };
                 assert!((products[i * cols + j] - expected).abs() < 1e-13, "{i} {j}: {}", products[i * cols + j]);
             }
         }

@@ -30,7 +30,7 @@
 //! points is random.
 
 use crate::block::Block;
-use crate::columns::{add_product, combine, gram, orthonormalize, scale, squared_norms};
+use crate::columns::{add_product, combine, gram, orthonormal, scale, singular_values, squared_norms};
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
 use crate::random::Stream;
@@ -95,6 +95,11 @@ impl<T: Real> Trajectory<'_, T> {
         }
         let mut cols = options.deflated.min(self.n());
         let mut sketch = random_signs::<T>(self.n(), cols, options.seed, SKETCH_KEY);
+        if cols == self.n() {
+            // All of a tiny space: a few random signs could be dependent.
+            sketch.fill(T::ZERO);
+            (0..cols).for_each(|i| sketch[i * cols + i] = T::ONE);
+        }
         let mut reached = 0;
         let mut estimates = Vec::with_capacity(times.len());
         for &time in times {
@@ -190,15 +195,15 @@ struct Leading<T> {
 /// estimate at one time does not depend on which earlier times were asked for, and the curve stays smooth.
 fn leading_values<T: Real, M: LinearMap<T>>(
     map: &mut Counter<'_, M>,
-    mut sketch: Block<T>,
+    sketch: Block<T>,
     cols: usize,
     exec: &Exec,
 ) -> Result<Leading<T>> {
     if cols == 0 {
         return Ok(Leading { values: Vec::new(), right: Block::zeros(0), sketch: (sketch, 0) });
     }
-    orthonormalize(&mut sketch, cols, exec)?;
-    let mut right = map.apply(&sketch, cols, Direction::Transposed, exec)?;
+    let sketch = orthonormal(&sketch, cols, exec)?;
+    let right = map.apply(&sketch, cols, Direction::Transposed, exec)?;
     let (found, rotation) = singular_values(&right, cols, exec)?;
     let from = found.partition_point(|&v| v < NEGLIGIBLE * found[cols - 1]);
     let kept = cols - from;
@@ -206,21 +211,10 @@ fn leading_values<T: Real, M: LinearMap<T>>(
     let mut following = Block::zeros(sketch.len() / cols * kept);
     add_product(&mut following, kept, &sketch, cols, &rotation, exec)?;
     drop(sketch);
-    orthonormalize(&mut right, cols, exec)?;
+    let right = orthonormal(&right, cols, exec)?;
     let image = map.apply(&right, cols, Direction::Forward, exec)?;
     let (values, _) = singular_values(&image, cols, exec)?;
     Ok(Leading { values, right, sketch: (following, kept) })
-}
-
-/// Singular values of a tall block, ascending, and its right singular vectors in the columns of a row-major matrix.
-fn singular_values<T: Real>(block: &[T], cols: usize, exec: &Exec) -> Result<(Vec<f64>, Vec<f64>)> {
-    let products = gram(block, cols, block, cols, exec)?;
-    let products = faer::Mat::from_fn(cols, cols, |i, j| products[i * cols + j]);
-    let Ok(eigen) = products.self_adjoint_eigen(faer::Side::Lower) else {
-        return Err(Error::Invalid("the operators gave numbers that are not finite".into()));
-    };
-    let values = (0..cols).map(|i| eigen.S()[i].max(0.0).sqrt()).collect();
-    Ok((values, (0..cols * cols).map(|k| eigen.U()[(k / cols, k % cols)]).collect()))
 }
 
 /// `x <- x - P P^T x`.
