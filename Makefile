@@ -25,7 +25,7 @@ demo: $(INSTALLED) ## the main job on bundled data
 test: test-rust test-python ## all tests, cargo and pytest
 
 test-rust:
-	cargo test --workspace --locked --quiet
+	cargo test --release --workspace --locked --quiet
 
 test-python: $(INSTALLED)
 	$(BIN)/python -m pytest
