@@ -1,17 +1,22 @@
-"""Two noisy views of handwritten digits become walks; a trajectory follows how their mass spreads.
+"""Two noisy views of handwritten digits become walks; a trajectory of them becomes coordinates and clusters.
 
-Run with `make demo`. Needs nothing but what scikit-learn bundles.
+Run with `make demo`. Needs nothing but what scikit-learn bundles. Pictures go to `demo-output/`.
 """
 
 import time
+from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
+from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 
+N_CLUSTERS = 10
 N_STEPS = 8
 N_STARTS = 200
 BAR = 30
+PICTURES = Path("demo-output")
 
 
 def spread(W: mdt.Trajectory, starts: np.ndarray, digit: np.ndarray) -> tuple[float, float]:
@@ -54,7 +59,45 @@ def main() -> None:
     W = ops.trajectory(words["alternating"])
     print(f"{W!r}")
     print(f"rows sum to 1 within {np.abs(W @ np.ones(ops.n_samples) - 1).max():.1e}; ", end="")
-    print(f"the product would be {W.tosparse().nnz / ops.n_samples**2:.0%} full, so it is applied, never formed")
+    print(f"the product would be {W.tosparse().nnz / ops.n_samples**2:.0%} full, so it is applied, never formed\n")
+    cluster(ops, digits.target)
+
+
+def cluster(ops: mdt.OperatorSet, digit: np.ndarray) -> None:
+    """Choose how long to walk, embed, find clusters, and compare each view alone with both in turns."""
+    start = time.perf_counter()
+    selected = mdt.select_time(ops)
+    print(f"{selected!r}, in {time.perf_counter() - start:.1f} s")
+    words = {name: [v] * selected.t for v, name in enumerate(ops.names)}
+    words["alternating"] = [s % 2 for s in range(selected.t)]
+    print(f"\nClusters after {selected.t} steps ({N_CLUSTERS} of them, k-means on {N_CLUSTERS} coordinates):")
+    print(f"{'views':<14}{'AMI':>6}  {'score':>6}  {'ms':>5}")
+    for name, word in words.items():
+        start = time.perf_counter()
+        embedding = mdt.embed(ops.trajectory(word), N_CLUSTERS)
+        labels = mdt.k_means(embedding.coordinates, N_CLUSTERS, random_state=0).labels
+        took = 1e3 * (time.perf_counter() - start)
+        score = mdt.quality.calinski_harabasz(ops, labels)
+        print(f"{name:<14}{adjusted_mutual_info_score(digit, labels):6.1%}  {score:6.2f}  {took:5.0f}")
+    draw(selected, embedding, digit, labels)
+
+
+def draw(selected: mdt.TimeSelection, embedding: mdt.Embedding, digit: np.ndarray, labels: np.ndarray) -> None:
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    PICTURES.mkdir(exist_ok=True)
+    figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    selected.plot(ax)
+    figure.savefig(PICTURES / "time.png", dpi=150)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharex=True, sharey=True)
+    x, y = embedding.coordinates[:, :2].T
+    for ax, title, colour in zip(axes, ("digit", "cluster"), (digit, labels), strict=True):
+        points = ax.scatter(x, y, c=colour, cmap="tab10", s=9, linewidths=0)
+        ax.legend(*points.legend_elements(), title=title, fontsize="small", loc="best")
+        ax.set(title=f"coloured by {title}", xlabel="coordinate 1", ylabel="coordinate 2")
+    figure.savefig(PICTURES / "embedding.png", dpi=150)
+    print(f"\nPictures: {PICTURES}/time.png, {PICTURES}/embedding.png")
 
 
 if __name__ == "__main__":

@@ -312,11 +312,9 @@ def test_published_knees(name):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["MSRC-v5", "Olivetti", "100Leaves", "Helix-A", "Helix-B"])
 def test_estimated_knee_is_within_one_of_the_published(name):
-    # The curves of the helices are so flat around the knee that the estimate may be off by one more.
-    slack = 2 if name.startswith("Helix") else 1
     for seed in range(2):
         estimated = mdt.select_time(published_operators(name), method="stochastic", random_state=seed)
-        assert abs(estimated.t - PUBLISHED["datasets"][name]["knee"]) <= slack
+        assert abs(estimated.t - PUBLISHED["datasets"][name]["knee"]) <= 1
 
 
 @pytest.mark.slow

@@ -25,11 +25,13 @@ METHODS = ("auto", "exact", "spectral", "stochastic")
 # Fifty singular value decompositions of this size take about three seconds on two cores; at twice the size, twenty.
 _EXACT_SAMPLES = 500
 
-# The estimator's effort beside the number of vectors: values computed one by one, steps of each vector, and the share
+# The estimator's effort: values computed one by one, steps of each vector, and the share
 # of the sum at which it stops earlier.
 _DEFLATED = 64
 _MAX_STEPS = 16
 _TOLERANCE = 0.001
+# Random vectors times samples, by default.
+_VECTORS_TIMES_SAMPLES = 2**18
 # Ratio of the estimator's successive times, before it looks closer at the knee.
 _GRID_RATIO = 1.5
 # How often it looks closer: the knee has settled after one or two.
@@ -115,7 +117,7 @@ def select_time(
     max_t: int = 50,
     method: str = "auto",
     view: int | None = None,
-    n_vectors: int = 8,
+    n_vectors: int | None = None,
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
 ) -> TimeSelection:
@@ -139,8 +141,9 @@ def select_time(
         "stochastic".
     view : int, optional
         Look at this member alone instead of the mean (a stored walk or an implicit member).
-    n_vectors : int
-        Random vectors of the estimator, at least 2; its error falls with their square root.
+    n_vectors : int or None
+        Random vectors of the estimator, at least 2. Its error falls with the square root of their number times N; so
+        None is 32 up to some 8,000 samples, 8 from 32,000 on, and between these in between.
     random_state : int, Generator, RandomState or None
         Seed of the estimator. Same seed, same result, at any number of threads.
     n_jobs : int or None
@@ -163,8 +166,10 @@ def select_time(
         raise TypeError(f"ops: expected an OperatorSet or a Trajectory, got {type(ops).__name__}")
     max_t = check_integer("max_t", max_t, minimum=3)
     method = check_choice("method", method, METHODS)
-    n_vectors = check_integer("n_vectors", n_vectors, minimum=2)
     W = _walk(ops, view)
+    if n_vectors is None:
+        n_vectors = min(max(_VECTORS_TIMES_SAMPLES // W.shape[0], 8), 32)
+    n_vectors = check_integer("n_vectors", n_vectors, minimum=2)
     if method == "auto":
         method = "exact" if W.shape[0] <= _EXACT_SAMPLES else "stochastic"
     threads = n_threads(W.operators.n_jobs if n_jobs is None else n_jobs)

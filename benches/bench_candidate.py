@@ -1,0 +1,159 @@
+"""One candidate of a search (step, embedding, k-means, score) against the dense way; its growth; the solver alone."""
+
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import svds
+from sklearn.cluster import KMeans
+from sklearn.metrics import calinski_harabasz_score
+from threadpoolctl import threadpool_limits
+
+import mdt_fast as mdt
+from timing import print_table, time_in_turns
+
+THREADS = 2
+CLUSTERS = 10
+
+
+def evaluate(W: mdt.Trajectory) -> float:
+    """Score a candidate as a search does: k coordinates, one start of k-means, Calinski-Harabasz over the views."""
+    labels = mdt.k_means(mdt.embed(W, CLUSTERS).coordinates, CLUSTERS, n_init=1, random_state=0).labels
+    return mdt.quality.calinski_harabasz(W.operators, labels)
+
+
+def evaluate_densely(views: list[np.ndarray], before: np.ndarray) -> float:
+    """Do the same with N x N matrices."""
+    U, s, _ = np.linalg.svd(views[0] @ before)
+    coordinates = U[:, 1 : CLUSTERS + 1] * s[1 : CLUSTERS + 1]
+    labels = KMeans(CLUSTERS, n_init=1, random_state=0).fit_predict(coordinates)
+    return float(np.mean([calinski_harabasz_score(P, labels) for P in views]))
+
+
+def against_dense() -> None:
+    cases = {
+        "Multi-Feat": (lambda: mdt.datasets.fetch_multi_feat().views, 11, 3),
+        "K-MvMNIST, s = 0.5": (lambda: mdt.datasets.fetch_k_mvmnist(s=0.5).views, 10, 1),
+    }
+    rows = []
+    for name, (fetch, t, rounds) in cases.items():
+        try:
+            views = fetch()
+        except FileNotFoundError:
+            continue
+        ops = mdt.build_operators(views, preset="published", n_jobs=THREADS)
+        word = np.random.default_rng(0).integers(0, len(ops), t - 1).tolist()
+        W = ops.trajectory(word).extend(0)
+        dense_views, before = [P.toarray() for P in ops.views], ops.trajectory(word).toarray()
+        dense = seconds_of(partial(evaluate_densely, dense_views, before), rounds)
+        ours = seconds_of(partial(evaluate, W), 9)
+        difference = abs(evaluate(W) / evaluate_densely(dense_views, before) - 1) if rounds > 1 else np.nan
+        agree = "" if np.isnan(difference) else f"{difference:.1e}"
+        rows.append(
+            [name, f"{len(views[0]):,}", str(t), f"{dense:.2f}", f"{1e3 * ours:.0f}", f"{dense / ours:.0f}", agree]
+        )
+    print(f"### One candidate evaluation, {THREADS} threads, one start of k-means\n")
+    header = ["data", "N", "t", "dense, s", "ours, ms", "dense / ours", "scores differ by"]
+    print_table(header, rows)
+
+
+def seconds_of(work: Callable[[], Any], rounds: int) -> float:
+    """Return the median of several runs, the first one not counted if there is more than one."""
+    times = []
+    for _ in range(rounds + (rounds > 1)):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times[rounds > 1 :]))
+
+
+def blobs(n: int) -> mdt.OperatorSet:
+    views = mdt.datasets.make_multiview_blobs(n, n_views=2, n_features=20, cluster_std=4.0, random_state=0).views
+    return mdt.build_operators(views, n_neighbors=15, n_jobs=THREADS)
+
+
+def growth() -> None:
+    sizes, t = (10_000, 31_623, 100_000), 12
+    operators = [blobs(n) for n in sizes]
+    rows: list[list[str]] = []
+    last = None
+    for n, ops in zip(sizes, operators, strict=True):
+        W = ops.trajectory([s % 2 for s in range(t)])
+        embedding = mdt.embed(W, CLUSTERS)
+        stages = {
+            "embedding": lambda W=W: mdt.embed(W, CLUSTERS),
+            "k-means": lambda e=embedding: mdt.k_means(e.coordinates, CLUSTERS, n_init=1, random_state=0),
+            "step": lambda W=W, ops=ops: ops.trajectory([0]) @ np.ones((W.shape[0], 16)),
+            "all": lambda W=W: evaluate(W),
+        }
+        seconds = time_in_turns(stages, 5)
+        exponent = "" if last is None else f"{np.log(seconds['all'] / last[1]) / np.log(n / last[0]):.2f}"
+        rows.append([f"{n:,}", *(f"{1e3 * seconds[stage]:.1f}" for stage in stages), exponent])
+        last = (n, seconds["all"])
+    print(f"### Growth of one evaluation: blobs, two views, d = 20, 15 neighbours, t = {t}, {THREADS} threads\n")
+    print_table(["N", "embedding, ms", "k-means, ms", "one step on 16 columns, ms", "evaluation, ms", "exponent"], rows)
+    time_selection(operators[-1])
+
+
+def time_selection(ops: mdt.OperatorSet) -> None:
+    start = time.perf_counter()
+    selected = mdt.select_time(ops)
+    took = time.perf_counter() - start
+    candidate = seconds_of(lambda: evaluate(ops.trajectory([s % 2 for s in range(selected.t)])), 3)
+    print(f"### Choice of the diffusion time, N = {ops.n_samples:,}\n")
+    row = [
+        str(selected.t),
+        f"{selected.n_column_steps:,}",
+        f"{took:.1f}",
+        f"{1e3 * candidate:.0f}",
+        f"{took / candidate:.0f}",
+    ]
+    print_table(["t", "column-steps", "seconds", "one candidate at t, ms", "candidates"], [row])
+
+
+def solver() -> None:
+    ops, rank = blobs(20_000), CLUSTERS + 1
+    rows = []
+    for t in (1, 3, 8):
+        W = ops.trajectory([s % 2 for s in range(t)])
+        exact = mdt.embed(W, CLUSTERS, tol=1e-10)
+        truth = np.array([exact.first_value, *exact.singular_values])
+        for tol in (1e-3, 1e-8):
+
+            def ours(W: mdt.Trajectory = W, tol: float = tol) -> np.ndarray:
+                found = mdt.embed(W, CLUSTERS, tol=tol)
+                return np.array([found.first_value, *found.singular_values])
+
+            def arpack(W: mdt.Trajectory = W, tol: float = tol) -> np.ndarray:
+                return np.sort(svds(W, k=rank, tol=tol, random_state=0)[1])[::-1]
+
+            errors = [f"{np.max(np.abs(solve() / truth - 1)):.0e}" for solve in (ours, arpack)]
+            seconds = time_in_turns({"ours": ours, "arpack": arpack}, 3)
+            ratio = seconds["arpack"] / seconds["ours"]
+            rows.append(
+                [
+                    str(t),
+                    f"{tol:g}",
+                    *(f"{seconds[who]:.2f}" for who in ("arpack", "ours")),
+                    *errors[::-1],
+                    f"{ratio:.1f}",
+                ]
+            )
+    print("### Leading 11 singular triplets, N = 20,000, two views, 15 neighbours, against SciPy's svds (ARPACK)\n")
+    print_table(["t", "tol", "svds, s", "ours, s", "error of svds", "error of ours", "svds / ours"], rows)
+
+
+def run() -> None:
+    # Blobs fall into parts; here that is meant.
+    with warnings.catch_warnings(), threadpool_limits(THREADS):
+        warnings.simplefilter("ignore", mdt.OperatorWarning)
+        against_dense()
+        growth()
+        solver()
+
+
+if __name__ == "__main__":
+    run()
