@@ -39,7 +39,7 @@ class Embedding:
     residuals : array
         ``|A^T u - s v|`` of every computed pair, the dropped one first.
     converged : bool
-        Whether every residual is within `tol` times its singular value, or at the level of rounding.
+        Whether every pair is within `tol`, or at the level of rounding.
     functions : (N, n_components) array
         The functions F on the samples with ``coordinates = W @ F``.
     trajectory : Trajectory
@@ -129,7 +129,8 @@ def embed(
     drop_first : bool
         Leave out the first pair.
     tol : float
-        Largest residual of a pair relative to its singular value, which bounds the relative error of that value.
+        Largest residual of a pair relative to the largest singular value, and largest relative error of a singular value.
+        A residual bounds the error of its value; for values far below the largest its square is taken as the estimate.
     max_iter : int
         Iterations after which the answer is given as it is, with a warning.
     start : (N, m) array, optional

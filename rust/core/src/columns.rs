@@ -3,6 +3,8 @@
 //! Sums over rows run in double precision, in pieces of fixed length added in order, so they do not depend on the number
 //! of threads. Every function costs one pass over its blocks.
 
+use mdt_dense::MatRef;
+
 use crate::block::Block;
 use crate::exec::Exec;
 use crate::{Error, Real, Result};
@@ -106,12 +108,12 @@ pub(crate) fn scale<T: Real>(x: &mut [T], a: &[f64], exec: &Exec) -> Result<()> 
 /// below `sqrt(2^-53)` of the largest are rounding.
 pub(crate) fn singular_values<T: Real>(block: &[T], cols: usize, exec: &Exec) -> Result<(Vec<f64>, Vec<f64>)> {
     let products = gram(block, cols, block, cols, exec)?;
-    let products = faer::Mat::from_fn(cols, cols, |i, j| products[i * cols + j]);
-    let Ok(eigen) = products.self_adjoint_eigen(faer::Side::Lower) else {
+    let products = MatRef::from_row_major_slice(&products, cols, cols);
+    let Ok((squares, vectors)) = mdt_dense::symmetric_eigen(products) else {
         return Err(Error::Invalid("the operators gave numbers that are not finite".into()));
     };
-    let values = (0..cols).map(|i| eigen.S()[i].max(0.0).sqrt()).collect();
-    Ok((values, (0..cols * cols).map(|k| eigen.U()[(k / cols, k % cols)]).collect()))
+    let values = squares.into_iter().map(|square| square.max(0.0).sqrt()).collect();
+    Ok((values, (0..cols * cols).map(|k| vectors[(k / cols, k % cols)]).collect()))
 }
 
 /// An orthonormal basis of the columns. Directions in which they hardly extend become zero columns.

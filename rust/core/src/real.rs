@@ -20,7 +20,7 @@ pub trait Real:
     + MulAssign
     + Sum
     + bytemuck::Pod
-    + faer::traits::ComplexField
+    + mdt_dense::Product
     + 'static
 {
     /// 0

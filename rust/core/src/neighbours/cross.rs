@@ -19,8 +19,7 @@
 
 use std::ops::Range;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use mdt_dense::{Accum, MatMut, MatRef, Product as _};
 
 use super::nearest::Nearest;
 use super::points::{
@@ -225,7 +224,7 @@ impl<T: Real> Pair for DensePair<'_, T> {
         let (lanes, points, d) = (queries.norms.len(), block.len(), self.points.dimension);
         let left = MatRef::from_row_major_slice(&queries.rows, lanes, d);
         let right = MatRef::from_row_major_slice(&scratch.rows, points, d).transpose();
-        matmul(MatMut::from_row_major_slice_mut(out, lanes, points), Accum::Replace, left, right, -2.0, Par::Seq);
+        f64::multiply(MatMut::from_row_major_slice_mut(out, lanes, points), Accum::Replace, left, right, -2.0);
         for (row, own) in out.chunks_exact_mut(points).zip(&queries.norms) {
             for (value, norm) in row.iter_mut().zip(&scratch.norms) {
                 let bound = *value + (own + norm);

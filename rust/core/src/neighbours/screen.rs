@@ -8,8 +8,7 @@
 
 use std::ops::Range;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
+use mdt_dense::{Accum, MatMut, MatRef};
 
 use super::points::{DensePoints, Keys, SparsePoints, sum_terms};
 use crate::csr::Csr;
@@ -210,7 +209,7 @@ impl<E: Real> Screen<E> for DenseScreen<E> {
         let left = MatRef::from_row_major_slice(self.rows(points), rows, self.dimension);
         let right = MatRef::from_row_major_slice(panel, lanes, self.dimension).transpose();
         let product = MatMut::from_row_major_slice_mut(out, rows, lanes);
-        matmul(product, Accum::Replace, left, right, E::ONE, Par::Seq);
+        E::multiply(product, Accum::Replace, left, right, E::ONE);
     }
 }
 

@@ -10,11 +10,11 @@
 //! `B = X S Y^T` gives `u = Q X`, `v = P Y` with `A v = s u` to rounding and `|A^T u - s v| = |R X_last|`: the residual costs
 //! nothing. When the bases are full, the leading triplets replace them and the last block goes on from there.
 //!
-//! A residual bounds the error of its singular value, `|s - sigma| <= residual`, whatever the gaps; where the spectrum is
-//! crowded the vectors may still turn within their neighbourhood. Cost of an iteration: `A` and `A^T` on a block, and some
+//! A residual bounds the error of its singular value, `|s - sigma| <= residual`, whatever the gaps (see [`is_accurate`]); where
+//! the spectrum is crowded the vectors may still turn within their neighbourhood. Cost of an iteration: `A` and `A^T` on a block, and some
 //! `16 N m b` flops to orthogonalise (`m` columns, `b` new ones). Memory: `2 N m` elements.
 
-use faer::{Mat, MatRef};
+use mdt_dense::{Mat, MatRef};
 
 use super::tall::{Tall, no_convergence};
 use crate::block::Block;
@@ -38,7 +38,7 @@ const ROWS_PER_STREAM: usize = 1024;
 pub struct SvdSettings {
     /// Number of leading triplets.
     pub rank: usize,
-    /// Largest residual, relative to its singular value.
+    /// Largest residual relative to the largest singular value, and largest error of a singular value relative to itself.
     pub tolerance: f64,
     /// Iterations (each one application of the matrix and its transpose to a block) after which the answer is given as it is.
     pub max_iterations: usize,
@@ -57,7 +57,7 @@ pub struct Svd<T> {
     pub right: Vec<T>,
     /// `|A^T u - s v|` of each triplet.
     pub residuals: Vec<f64>,
-    /// Are all residuals within the tolerance (or at the level of rounding)?
+    /// Are all triplets within the tolerance (or at the level of rounding)?
     pub converged: bool,
     /// Columns that the matrix or its transpose was applied to.
     pub applications: usize,
@@ -73,9 +73,14 @@ struct Widths {
 }
 
 impl Widths {
-    fn new(rank: usize) -> Self {
+    fn new(rank: usize, n: usize) -> Self {
         let block = (rank + 4).next_multiple_of(8).min(MAX_BLOCK);
-        Self { block, most: 2 * rank + 4 * block, kept: rank + block }
+        Self { block, most: (2 * rank + 8 * block).min(n / 2), kept: rank + block }
+    }
+
+    /// Would the bases be nearly as large as the matrix?
+    fn are_too_wide(&self, n: usize) -> bool {
+        n <= 4 * (self.kept + self.block)
     }
 }
 
@@ -95,9 +100,9 @@ pub fn svd<T: Real>(
     if !given.len().is_multiple_of(n) {
         return Err(Error::Invalid(format!("expected a starting block of {n} rows, got {} elements", given.len())));
     }
-    let widths = Widths::new(rank);
+    let widths = Widths::new(rank, n);
     let given_cols = (given.len() / n).min(widths.kept);
-    if n <= 2 * widths.most {
+    if widths.are_too_wide(n) {
         return dense(map, rank, exec);
     }
     let cols = widths.block.max(given_cols);
@@ -126,10 +131,12 @@ pub fn svd<T: Real>(
         if width < rank {
             continue;
         }
-        let small = Small::new(b.submatrix(0, 0, width, width))?;
-        let residuals = small.residuals(next.factor.as_ref(), cols, rank);
-        let floor = ROUNDING * T::ROUNDOFF * small.values[0];
-        let converged = residuals.iter().zip(&small.values).all(|(r, s)| *r <= (settings.tolerance * s).max(floor));
+        let small = decompose(b.submatrix(0, 0, width, width))?;
+        let residuals = residuals(&small, next.factor.as_ref(), cols, rank);
+        let converged = residuals
+            .iter()
+            .zip(&small.values)
+            .all(|(&r, &s)| is_accurate(r, s, small.values[0], settings.tolerance, ROUNDING * T::ROUNDOFF));
         if converged || iteration >= settings.max_iterations {
             return Ok(Svd {
                 left: left.combine(small.left.as_ref().subcols(0, rank), exec)?,
@@ -151,25 +158,25 @@ pub fn svd<T: Real>(
 }
 
 /// The decomposition of the projected matrix.
-struct Small {
-    values: Vec<f64>,
-    left: Mat<f64>,
-    right: Mat<f64>,
+fn decompose(b: MatRef<'_, f64>) -> Result<mdt_dense::Svd> {
+    mdt_dense::svd(b).map_err(|reason| no_convergence(&reason))
 }
 
-impl Small {
-    fn new(b: MatRef<'_, f64>) -> Result<Self> {
-        let svd = b.thin_svd().map_err(|e| no_convergence(&format!("{e:?}")))?;
-        let values = (0..b.ncols()).map(|i| svd.S()[i]).collect();
-        Ok(Self { values, left: svd.U().to_owned(), right: svd.V().to_owned() })
-    }
+/// `|R X_last|` of the leading triplets, `X_last` the rows of the last block.
+fn residuals(small: &mdt_dense::Svd, r: MatRef<'_, f64>, cols: usize, rank: usize) -> Vec<f64> {
+    let last = small.left.as_ref().submatrix(small.left.nrows() - cols, 0, cols, rank);
+    let product = mdt_dense::product(r, last);
+    (0..rank).map(|i| product.col(i).norm_l2()).collect()
+}
 
-    /// `|R X_last|` of the leading triplets, `X_last` the rows of the last block.
-    fn residuals(&self, r: MatRef<'_, f64>, cols: usize, rank: usize) -> Vec<f64> {
-        let last = self.left.as_ref().submatrix(self.left.nrows() - cols, 0, cols, rank);
-        let product = r * last;
-        (0..rank).map(|i| product.col(i).norm_l2()).collect()
-    }
+/// Is a triplet with this residual good enough?
+///
+/// A residual bounds the error of its value: within `tolerance * value` it is. For a value far below the largest that asks
+/// too much: there it is enough that the triplet belongs to a matrix `tolerance` away, and that the error of the value,
+/// which goes with the square of the residual, is small too.
+fn is_accurate(residual: f64, value: f64, largest: f64, tolerance: f64, rounding: f64) -> bool {
+    let is_near = residual <= tolerance * largest && 4.0 * residual * residual <= tolerance * value * value;
+    residual <= tolerance * value || is_near || residual <= rounding * largest
 }
 
 /// The given columns, then random ones.
@@ -208,7 +215,7 @@ fn dense<T: Real>(map: &impl LinearMap<T>, rank: usize, exec: &Exec) -> Result<S
     if whole.iter().any(|v| !v.to_f64().is_finite()) {
         return Err(Error::Invalid("expected finite products with the operator, got NaN or infinity".into()));
     }
-    let small = Small::new(Mat::from_fn(n, n, |i, j| whole[i * n + j].to_f64()).as_ref())?;
+    let small = decompose(Mat::from_fn(n, n, |i, j| whole[i * n + j].to_f64()).as_ref())?;
     let leading = |m: &Mat<f64>| (0..n * rank).map(|k| T::from_f64(m[(k / rank, k % rank)])).collect();
     Ok(Svd {
         left: leading(&small.left),

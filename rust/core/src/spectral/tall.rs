@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use mdt_dense::{Accum, Mat, MatMut, MatRef, product, symmetric_eigen};
 
 use crate::block::Block;
 use crate::exec::Exec;
@@ -90,7 +89,7 @@ impl<T: Real> Tall<T> {
             |first, piece, ()| {
                 let (from, rows) = (first / cols, piece.len() / cols);
                 let target = MatMut::from_row_major_slice_mut(piece, rows, cols);
-                matmul(target, Accum::Add, self.rows(from..from + rows), c.as_ref(), -T::ONE, Par::Seq);
+                T::multiply(target, Accum::Add, self.rows(from..from + rows), c.as_ref(), -T::ONE);
                 Ok(())
             },
         )
@@ -107,7 +106,7 @@ impl<T: Real> Tall<T> {
             |first, piece, ()| -> Result<()> {
                 let (from, rows) = (first / cols, piece.len() / cols);
                 let target = MatMut::from_row_major_slice_mut(piece, rows, cols);
-                matmul(target, Accum::Replace, self.rows(from..from + rows), c.as_ref(), T::ONE, Par::Seq);
+                T::multiply(target, Accum::Replace, self.rows(from..from + rows), c.as_ref(), T::ONE);
                 Ok(())
             },
         )?;
@@ -122,14 +121,14 @@ impl<T: Real> Tall<T> {
             &mut self.data,
             ROWS * room,
             || Mat::zeros(ROWS, cols),
-            |_, piece, product| -> Result<()> {
+            |_, piece, rotated| -> Result<()> {
                 let rows = piece.len() / room;
                 let used = piece.len() - (room - width);
                 let old = MatRef::from_row_major_slice_with_stride(&piece[..used], rows, width, room);
-                matmul(product.subrows_mut(0, rows), Accum::Replace, old, c.as_ref(), T::ONE, Par::Seq);
+                T::multiply(rotated.subrows_mut(0, rows), Accum::Replace, old, c.as_ref(), T::ONE);
                 for (i, row) in piece.chunks_exact_mut(room).enumerate() {
                     for (j, v) in row[..cols].iter_mut().enumerate() {
-                        *v = product[(i, j)];
+                        *v = rotated[(i, j)];
                     }
                 }
                 Ok(())
@@ -164,10 +163,10 @@ impl<T: Real> Tall<T> {
             let gram = inner_product(self.n, cols, cols, rows_of, block, exec)?;
             let is_settled =
                 pass > 0 && largest(&c) < 0.1 && largest(&(&gram - Mat::<f64>::identity(cols, cols))) < 0.1;
-            coefficients += &c * &factor;
+            coefficients += product(c.as_ref(), factor.as_ref());
             let (transform, inverse, lost) = whiten::<T>(&gram)?;
             right_multiply(y, cols, &transform, exec)?;
-            factor = inverse * factor;
+            factor = product(inverse.as_ref(), factor.as_ref());
             if !lost.is_empty() {
                 let scale = (3.0 / self.n as f64).sqrt();
                 for row in y.chunks_exact_mut(cols) {
@@ -188,9 +187,9 @@ fn whiten<T: Real>(gram: &Mat<f64>) -> Result<(Mat<f64>, Mat<f64>, Vec<usize>)> 
     if !largest(gram).is_finite() {
         return Err(Error::Invalid("expected finite products with the operator, got NaN or infinity".into()));
     }
-    let eigen = gram.self_adjoint_eigen(Side::Lower).map_err(|e| no_convergence(&format!("{e:?}")))?;
-    let values: Vec<f64> = (0..cols).map(|j| eigen.S()[cols - 1 - j]).collect();
-    let vector = |i: usize, j: usize| eigen.U()[(i, cols - 1 - j)];
+    let (mut values, vectors) = symmetric_eigen(gram.as_ref()).map_err(|reason| no_convergence(&reason))?;
+    values.reverse();
+    let vector = |i: usize, j: usize| vectors[(i, cols - 1 - j)];
     let lost: Vec<usize> = (0..cols).filter(|&j| values[j] <= T::ROUNDOFF * T::ROUNDOFF * values[0]).collect();
     let length = |j: usize| values[j].max(LEAST_KNOWN * T::ROUNDOFF * values[0]).sqrt();
     let is_lost = |j: usize| lost.contains(&j);
@@ -226,7 +225,7 @@ fn inner_product<'a, T: Real>(
         for from in (p * piece..end).step_by(ROWS) {
             let rows = from..(from + ROWS).min(end);
             let block = MatRef::from_row_major_slice(&y[rows.start * cols..rows.end * cols], rows.len(), cols);
-            matmul(part.as_mut(), Accum::Replace, rows_of(rows).transpose(), block, T::ONE, Par::Seq);
+            T::multiply(part.as_mut(), Accum::Replace, rows_of(rows).transpose(), block, T::ONE);
             for j in 0..cols {
                 for i in 0..width {
                     sum[(i, j)] += part[(i, j)].to_f64();
@@ -254,13 +253,12 @@ fn right_multiply<T: Real>(y: &mut [T], cols: usize, m: &Mat<f64>, exec: &Exec) 
             copy.copy_from_slice(piece);
             let rows = piece.len() / cols;
             let source = MatRef::from_row_major_slice(copy, rows, cols);
-            matmul(
+            T::multiply(
                 MatMut::from_row_major_slice_mut(piece, rows, cols),
                 Accum::Replace,
                 source,
                 m.as_ref(),
                 T::ONE,
-                Par::Seq,
             );
             Ok(())
         },
@@ -273,7 +271,8 @@ fn to_real<T: Real>(m: MatRef<'_, f64>) -> Mat<T> {
 
 /// The largest magnitude; NaN if there is any.
 fn largest(m: &Mat<f64>) -> f64 {
-    m.col_iter().flat_map(faer::ColRef::iter).fold(0.0, |most: f64, v| if v.abs() <= most { most } else { v.abs() })
+    let values = (0..m.ncols()).flat_map(|j| (0..m.nrows()).map(move |i| m[(i, j)].abs()));
+    values.fold(0.0, |most, v| if v <= most { most } else { v })
 }
 
 #[cfg(test)]

@@ -1,0 +1,67 @@
+//! Dense products and decompositions, compiled once.
+//!
+//! faer's functions are generic, so whoever calls them compiles them again, and its decompositions take a minute of that.
+//! Here they are compiled for the element types in use; everybody else links them. All run on the calling thread.
+
+use faer::linalg::matmul::matmul;
+use faer::{Par, Side};
+
+pub use faer::{Accum, Mat, MatMut, MatRef};
+
+/// An element type whose matrices can be multiplied.
+pub trait Product: faer::traits::ComplexField {
+    /// `out (+)= factor * left * right`.
+    fn multiply(out: MatMut<'_, Self>, accum: Accum, left: MatRef<'_, Self>, right: MatRef<'_, Self>, factor: Self);
+}
+
+macro_rules! product {
+    ($t:ident) => {
+        impl Product for $t {
+            #[inline(never)]
+            fn multiply(
+                out: MatMut<'_, Self>,
+                accum: Accum,
+                left: MatRef<'_, Self>,
+                right: MatRef<'_, Self>,
+                factor: Self,
+            ) {
+                matmul(out, accum, left, right, factor, Par::Seq);
+            }
+        }
+    };
+}
+
+product!(f32);
+product!(f64);
+
+/// `left * right`.
+#[must_use]
+pub fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(left.nrows(), right.ncols());
+    f64::multiply(out.as_mut(), Accum::Replace, left, right, 1.0);
+    out
+}
+
+/// `left * diag(values) * right^T`, values in descending order.
+#[derive(Debug, Clone)]
+pub struct Svd {
+    /// Left singular vectors.
+    pub left: Mat<f64>,
+    /// Singular values.
+    pub values: Vec<f64>,
+    /// Right singular vectors.
+    pub right: Mat<f64>,
+}
+
+/// The thin singular value decomposition; the reason where it does not converge.
+pub fn svd(matrix: MatRef<'_, f64>) -> Result<Svd, String> {
+    let found = matrix.thin_svd().map_err(|e| format!("{e:?}"))?;
+    let values = (0..matrix.nrows().min(matrix.ncols())).map(|i| found.S()[i]).collect();
+    Ok(Svd { left: found.U().to_owned(), values, right: found.V().to_owned() })
+}
+
+/// Eigenvalues in ascending order and the eigenvectors of a symmetric matrix; the reason where it does not converge.
+pub fn symmetric_eigen(matrix: MatRef<'_, f64>) -> Result<(Vec<f64>, Mat<f64>), String> {
+    let found = matrix.self_adjoint_eigen(Side::Lower).map_err(|e| format!("{e:?}"))?;
+    Ok(((0..matrix.nrows()).map(|i| found.S()[i]).collect(), found.U().to_owned()))
+}
