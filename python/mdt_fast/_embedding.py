@@ -239,7 +239,7 @@ def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
 
 
 def _warn_of_parts(W: Trajectory) -> None:
-    parts = W._n_parts()
+    parts = W._n_parts
     if parts > 1:
         warnings.warn(
             f"the steps of this trajectory leave {parts} parts of the samples unconnected: as many singular values are "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,7 +212,7 @@ class Trajectory(_MatrixFree):
         if self.dtype == np.float32:
             tolerance = max(tolerance, 1e-6)
         passes = check_integer("max_iter", max_iter, minimum=1)
-        parts = self._n_parts()
+        parts = self._n_parts
         if parts > 1:
             warnings.warn(
                 f"the steps of this trajectory leave {parts} parts of the samples unconnected: its stationary "
@@ -272,6 +273,7 @@ class Trajectory(_MatrixFree):
             raise ValueError(f"rows: expected samples from 0 to {n - 1}, got {chosen[outside][0]}")
         return [int(i) for i in chosen]
 
+    @cached_property
     def _n_parts(self) -> int:
         """Parts of the samples that no step joins, from the union of the graphs that take part."""
         used = [self.operators._members[i] for i in np.flatnonzero(self.weights.max(axis=0))]
