@@ -10,6 +10,7 @@
 
 use super::maps::{Scaled, each_row};
 use super::svd::{Svd, SvdSettings, svd};
+use crate::columns::{scale, squared_norms};
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
 use crate::trajectory::Trajectory;
@@ -102,8 +103,7 @@ pub fn embed<T: Real>(
     } else {
         // The solver's promise: W right = left * values, to rounding.
         let mut coordinates = without_first(&left, rank, dropped);
-        let scales: Vec<T> = values[dropped..].iter().map(|v| T::from_f64(*v)).collect();
-        scale_columns(&mut coordinates, &scales, exec)?;
+        scale(&mut coordinates, &values[dropped..], exec)?;
         coordinates
     };
     if let Some(k) = coordinates.iter().position(|v| !v.to_f64().is_finite()) {
@@ -112,17 +112,13 @@ pub fn embed<T: Real>(
     }
     let signs = signs(&coordinates, settings.n_components);
     for block in [&mut coordinates, &mut functions] {
-        scale_columns(block, &signs, exec)?;
+        scale(block, &signs, exec)?;
     }
     Ok(Embedding { coordinates, functions, values, residuals, converged, applications })
 }
 
-fn scale_rows<T: Real>(block: &mut [T], cols: usize, scales: &[T], exec: &Exec) -> Result<()> {
+pub(super) fn scale_rows<T: Real>(block: &mut [T], cols: usize, scales: &[T], exec: &Exec) -> Result<()> {
     each_row(block, cols, exec, |i, row| row.iter_mut().for_each(|v| *v *= scales[i]))
-}
-
-pub(super) fn scale_columns<T: Real>(block: &mut [T], scales: &[T], exec: &Exec) -> Result<()> {
-    each_row(block, scales.len(), exec, |_, row| row.iter_mut().zip(scales).for_each(|(v, s)| *v *= *s))
 }
 
 /// Right eigenvectors of the walk that the trajectory repeats, by descending eigenvalue.
@@ -155,22 +151,18 @@ pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
     let cols = settings.rank;
     scale_rows(&mut pairs.right, cols, shifted.inverse_roots(), exec)?;
     if !stationary {
-        let mut squares = vec![0.0; cols];
-        for row in pairs.right.chunks_exact(cols) {
-            squares.iter_mut().zip(row).for_each(|(s, v)| *s += v.to_f64() * v.to_f64());
-        }
-        let scales: Vec<T> = squares.iter().map(|s| T::from_f64(1.0 / s.sqrt())).collect();
-        scale_columns(&mut pairs.right, &scales, exec)?;
+        let squares = squared_norms(&pairs.right, cols, exec)?;
+        scale(&mut pairs.right, &squares.iter().map(|s| 1.0 / s.sqrt()).collect::<Vec<_>>(), exec)?;
     }
     Ok(pairs)
 }
 
-fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Vec<T> {
+pub(super) fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Vec<T> {
     block.chunks_exact(cols).flat_map(|row| &row[dropped..]).copied().collect()
 }
 
 /// The sign of each column that makes its entry of largest magnitude positive.
-pub(super) fn signs<T: Real>(block: &[T], cols: usize) -> Vec<T> {
+pub(super) fn signs<T: Real>(block: &[T], cols: usize) -> Vec<f64> {
     let mut largest = vec![T::ZERO; cols];
     for row in block.chunks_exact(cols) {
         for (most, &v) in largest.iter_mut().zip(row) {
@@ -179,5 +171,5 @@ pub(super) fn signs<T: Real>(block: &[T], cols: usize) -> Vec<T> {
             }
         }
     }
-    largest.iter().map(|v| if *v < T::ZERO { -T::ONE } else { T::ONE }).collect()
+    largest.iter().map(|v| if *v < T::ZERO { -1.0 } else { 1.0 }).collect()
 }

@@ -4,10 +4,11 @@
 //! for `u = v`; it is symmetric. Neither it nor any `K_u K_v` is formed: with `s_v = K_v x_v` and `s` their sum, block `u` of the
 //! product is `K_u (s - s_u)`, two sparse products a view.
 
-use super::embedding::{eigenpairs, scale_columns};
+use super::embedding::{eigenpairs, scale_rows, signs, without_first};
 use super::maps::{Scaled, each_row};
 use super::svd::SvdSettings;
 use crate::block::Block;
+use crate::columns::scale;
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
 use crate::operator_set::OperatorSet;
@@ -34,8 +35,7 @@ impl<'a, T: Real> BlockAffinity<'a, T> {
     /// `K_v x` for one view.
     fn view(&self, v: usize, x: &[T], cols: usize, out: &mut [T], exec: &Exec) -> Result<()> {
         Trajectory::of_walk(self.set, v).apply(x, cols, Direction::Forward, out, exec)?;
-        let degrees = self.degrees[v];
-        each_row(out, cols, exec, |i, row| row.iter_mut().for_each(|value| *value *= degrees[i]))
+        scale_rows(out, cols, self.degrees[v], exec)
     }
 }
 
@@ -94,10 +94,9 @@ pub fn embed_multiview<T: Real>(
     let walk = Scaled::by_roots_on_both_sides(&affinity, &inverse, 1.0)?;
     let settings = SvdSettings { rank: n_components + 1, ..*settings };
     let pairs = eigenpairs(&walk, false, &settings, None, exec)?;
-    let mut coordinates: Vec<T> = pairs.right.chunks_exact(settings.rank).flat_map(|row| &row[1..]).copied().collect();
-    let values: Vec<T> = pairs.values[1..].iter().map(|v| T::from_f64(*v)).collect();
-    scale_columns(&mut coordinates, &values, exec)?;
-    let signs = super::embedding::signs(&coordinates, n_components);
-    scale_columns(&mut coordinates, &signs, exec)?;
+    let mut coordinates = without_first(&pairs.right, settings.rank, 1);
+    scale(&mut coordinates, &pairs.values[1..], exec)?;
+    let signs = signs(&coordinates, n_components);
+    scale(&mut coordinates, &signs, exec)?;
     Ok(MultiviewEmbedding { coordinates, values: pairs.values, residuals: pairs.residuals, converged: pairs.converged })
 }
