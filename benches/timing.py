@@ -15,6 +15,8 @@ def time_in_turns(competitors: dict[str, Callable[[], Any]], rounds: int) -> dic
     for _ in range(rounds):
         for name, work in competitors.items():
             gc.collect()
+            # Threads of the one before (OpenBLAS keeps its own busy for a while) come to rest.
+            time.sleep(0.1)
             start = time.perf_counter()
             work()
             seconds[name].append(time.perf_counter() - start)

@@ -362,3 +362,35 @@ def test_bad_trajectories():
     walk = mdt.OperatorSet.from_transitions([ops.views[0].toarray()])
     with pytest.raises(ValueError, match="decomposition: expected 'svd'"):
         mdt.embed(walk.trajectory([0]), 2, decomposition="eigen")
+
+
+LARGE = 17_000  # beyond the size from which points are put into another order
+
+
+@pytest.fixture(scope="module")
+def large():
+    # A noisy helix and a stretched one: well separated singular values, in a random order of the points.
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, LARGE)
+    views = [
+        np.c_[np.cos(angle), np.sin(angle), s * np.cos(3 * angle)] + rng.normal(0, 0.3, (LARGE, 3)) for s in (1, 2)
+    ]
+    return mdt.build_operators(views, n_neighbors=15)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"weighting": "stationary"}, {"decomposition": "eigen"}])
+def test_large_sets_are_embedded_in_their_own_order(large, arguments):
+    W = large.trajectory([0, 0] if "decomposition" in arguments else [0, 1, 0])
+    ours = mdt.embed(W, 3, tol=1e-9, **arguments)
+    arpack = mdt.embed(W, 3, tol=1e-9, solver="arpack", **arguments)
+    np.testing.assert_allclose(ours.singular_values, arpack.singular_values, rtol=1e-8)
+    np.testing.assert_allclose(ours.coordinates, arpack.coordinates, atol=1e-5 * np.abs(arpack.coordinates).max())
+    np.testing.assert_allclose(W @ ours.functions, ours.coordinates, atol=1e-12)
+
+
+def test_a_start_is_understood_in_the_order_of_the_samples(large):
+    W = large.trajectory([0, 1, 0])
+    cold = mdt.embed(W, 4, tol=1e-6, drop_first=False)
+    warm = mdt.embed(W, 4, tol=1e-5, drop_first=False, max_iter=1, start=cold.functions)
+    assert warm.converged
+    np.testing.assert_allclose(warm.singular_values, cold.singular_values, rtol=1e-5)

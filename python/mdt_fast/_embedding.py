@@ -129,8 +129,8 @@ def embed(
     drop_first : bool
         Leave out the first pair.
     tol : float
-        Largest residual of a pair relative to the largest singular value, and largest relative error of a singular
-        value. A residual bounds the error of its value; for values far below the largest its square is the estimate.
+        Largest relative error of a singular value. Residuals, by which vectors err, are at most 5 times this and the
+        largest singular value.
     max_iter : int
         Iterations after which the answer is given as it is, with a warning.
     start : (N, m) array, optional

@@ -31,6 +31,12 @@ impl<T: Real> Block<T> {
     }
 }
 
+impl<T> From<Vec<T>> for Block<T> {
+    fn from(data: Vec<T>) -> Self {
+        Self::Small(data)
+    }
+}
+
 impl<T: Real> std::ops::Deref for Block<T> {
     type Target = [T];
 

@@ -170,7 +170,7 @@ impl<'a, T: Real> Evaluation<'a, T> {
     /// Loss and gradient of some rows.
     fn block(&self, rows: &[usize], exec: &Exec) -> Result<ContrastiveLoss> {
         let (steps, cols) = (self.trajectory.steps(), rows.len());
-        let patch = Patch::around(self.trajectory.set(), &self.parts, rows, steps.len())?;
+        let patch = Patch::around(self.trajectory.set(), &self.parts, rows, steps.len(), exec)?;
         let local = self.trajectory.over(&patch.set);
         let mut start = Block::zeros(patch.set.n() * cols);
         patch.starts.iter().enumerate().for_each(|(c, &p)| start[p * cols + c] = T::ONE);
@@ -313,7 +313,7 @@ impl<'a, T: Real> Evaluation<'a, T> {
             .map(|found| T::from_f64(found.map_or(0.0, |q| q.weight)))
             .collect();
         let means = if self.parts.uniform == 0.0 { Vec::new() } else { column_means(ahead, cols, exec)? };
-        let nothing = Remainder { identity: T::ZERO, input: ahead, offset: None };
+        let nothing = Remainder::none();
         let mut pieces: Vec<(&mut [T], Products)> =
             behind.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, Products::zeros(powers.len()))).collect();
         let scratch = || (vec![T::ZERO; PIECE_POINTS * cols], vec![T::ZERO; PIECE_POINTS * cols]);

@@ -180,6 +180,27 @@ impl<T: Real> Csr<T> {
         )
     }
 
+    /// The square matrix of these rows and columns: row `i` is row `points[i]`, column `c` becomes `places[c]` or, where that is
+    /// [`NOWHERE`], is left out.
+    pub(crate) fn renumbered(&self, points: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
+        const ROWS: usize = 4096;
+        let blocks = exec.map(points.len().div_ceil(ROWS), |piece| {
+            let mut block = RowBlock::default();
+            let mut row = Vec::new();
+            for &point in points.iter().skip(piece * ROWS).take(ROWS) {
+                let (columns, values) = self.row(point as usize);
+                let placed = columns.iter().zip(values).map(|(&c, &v)| (places[c as usize], v));
+                row.extend(placed.filter(|entry| entry.0 != NOWHERE));
+                row.sort_unstable_by_key(|entry| entry.0);
+                let start = block.indices.len();
+                row.drain(..).for_each(|(column, value)| block.push(column, value));
+                block.end_row(start);
+            }
+            Ok(block)
+        })?;
+        Ok(Self::from_row_blocks(points.len(), blocks))
+    }
+
     /// Joins blocks of consecutive rows, each freed as soon as it is copied so that memory peaks at one copy plus a block.
     pub(crate) fn from_row_blocks(n_cols: usize, blocks: Vec<RowBlock<T>>) -> Self {
         let nnz = blocks.iter().map(|b| b.indices.len()).sum();
@@ -199,6 +220,9 @@ impl<T: Real> Csr<T> {
         Self { n_cols, indptr, indices, values }
     }
 }
+
+/// A column that [`Csr::renumbered`] leaves out.
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The sum in double precision, by segments: a row with a million entries loses no more than one with a thousand.
 pub(crate) fn sum_segments<T: Real>(values: &[T]) -> f64 {

@@ -123,6 +123,22 @@ impl Exec {
         })
     }
 
+    /// `work(first, piece)` for consecutive pieces of `data`, as in [`Self::for_pieces`]; results in the order of the pieces.
+    pub fn map_pieces<T: Send, R: Send>(
+        &self,
+        data: &mut [T],
+        len: usize,
+        work: impl Fn(usize, &mut [T]) -> Result<R> + Sync + Send,
+    ) -> Result<Vec<R>> {
+        let len = len.max(1);
+        let one = |(i, piece): (usize, &mut [T])| self.check().and_then(|()| work(i * len, piece));
+        if self.threads == 1 || data.len() <= len {
+            return data.chunks_mut(len).enumerate().map(one).collect();
+        }
+        let pool = self.pool()?;
+        pool.install(|| data.par_chunks_mut(len).enumerate().map(one).collect())
+    }
+
     /// Calls `work(i, scratch)` for `i` in `0..count`, in parallel.
     pub fn for_each<S>(
         &self,

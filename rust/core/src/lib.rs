@@ -30,6 +30,7 @@ mod geometry;
 pub mod kmeans;
 mod lanes;
 mod linear_map;
+mod locality;
 pub mod neighbours;
 mod operator_set;
 mod patch;

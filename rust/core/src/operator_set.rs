@@ -1,7 +1,9 @@
 //! The set of steps that trajectories are made of, and how a step of weights over its members becomes arithmetic.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::exec::Exec;
+use crate::locality::Twin;
 use crate::transition::Transition;
 use crate::{Error, Real, Result};
 
@@ -47,6 +49,8 @@ pub struct OperatorSet<T> {
     n: usize,
     walks: Vec<Arc<Transition<T>>>,
     members: Vec<Member>,
+    /// None inside: not worth having.
+    twin: OnceLock<Option<Arc<Twin<T>>>>,
 }
 
 impl<T: Real> OperatorSet<T> {
@@ -74,7 +78,7 @@ impl<T: Real> OperatorSet<T> {
                 )));
             }
         }
-        Ok(Self { n, walks, members })
+        Ok(Self { n, walks, members, twin: OnceLock::new() })
     }
 
     /// Number of states of the walks.
@@ -93,6 +97,16 @@ impl<T: Real> OperatorSet<T> {
     #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// The same set in an order that is kinder to the cache, made at the first call; None where it would gain nothing.
+    pub(crate) fn twin(&self, exec: &Exec) -> Result<Option<&Twin<T>>> {
+        if self.twin.get().is_none() {
+            let made = Twin::of(self, exec)?.map(Arc::new);
+            // Of two threads that make it, one is told in vain: both made the same.
+            let _ = self.twin.set(made);
+        }
+        Ok(self.twin.get().and_then(Option::as_deref))
     }
 
     /// The convex combination of members with these weights, gathered by what must be computed.

@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::csr::Csr;
+use crate::csr::{Csr, NOWHERE};
+use crate::exec::Exec;
 use crate::operator_set::{OperatorSet, Step};
 use crate::transition::Transition;
 use crate::{Real, Result};
@@ -17,7 +18,6 @@ use crate::{Real, Result};
 pub(crate) const PATCH_BYTES: usize = 64 << 20;
 /// Points looked at from one seed when near rows are sought for a block, as a multiple of its width.
 const VISITS: usize = 16;
-const NOWHERE: u32 = u32::MAX;
 
 /// A set over the points within reach of some rows.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Patch<'a, T: Real> {
 impl<'a, T: Real> Patch<'a, T> {
     /// The patch that `steps` steps from `rows` can see, or the whole set where the patch would be no smaller by half.
     /// `parts` is what the members are made of.
-    pub fn around(set: &'a OperatorSet<T>, parts: &Step, rows: &[usize], steps: usize) -> Result<Self> {
+    pub fn around(set: &'a OperatorSet<T>, parts: &Step, rows: &[usize], steps: usize, exec: &Exec) -> Result<Self> {
         let whole =
             || Self { set: Cow::Borrowed(set), starts: rows.to_vec(), reach: vec![set.n(); steps + 1], places: None };
         let limit = set.n() / 2;
@@ -46,7 +46,7 @@ impl<'a, T: Real> Patch<'a, T> {
         let hops = parts.powers.iter().map(|p| p.exponent).max().unwrap_or(0);
         let entry_limit = PATCH_BYTES / (2 * (size_of::<u32>() + size_of::<T>()));
         let mut places = vec![NOWHERE; set.n()];
-        let mut points: Vec<usize> = rows.to_vec();
+        let mut points: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
         rows.iter().enumerate().for_each(|(place, &row)| places[row] = place as u32);
         let mut reach = vec![rows.len()];
         let (mut expanded, mut entries) = (0, 0);
@@ -55,12 +55,12 @@ impl<'a, T: Real> Patch<'a, T> {
                 let known = points.len();
                 for k in expanded..known {
                     for &base in &bases {
-                        let columns = set.walks()[base].matrix().row(points[k]).0;
+                        let columns = set.walks()[base].matrix().row(points[k] as usize).0;
                         entries += columns.len();
                         for &c in columns {
                             if places[c as usize] == NOWHERE {
                                 places[c as usize] = points.len() as u32;
-                                points.push(c as usize);
+                                points.push(c);
                             }
                         }
                     }
@@ -73,20 +73,13 @@ impl<'a, T: Real> Patch<'a, T> {
             reach.push(points.len());
         }
         let cut = |(base, walk): (usize, &Arc<Transition<T>>)| -> Result<Arc<Transition<T>>> {
-            let (mut indptr, mut indices, mut values) = (vec![0_u64], Vec::new(), Vec::new());
-            let mut row = Vec::new();
-            for &point in &points {
-                if bases.contains(&base) {
-                    let (columns, entries) = walk.matrix().row(point);
-                    let placed = columns.iter().zip(entries).map(|(&c, &v)| (places[c as usize], v));
-                    row.extend(placed.filter(|e| e.0 != NOWHERE));
-                    row.sort_unstable_by_key(|e| e.0);
-                    indices.extend(row.iter().map(|e| e.0));
-                    values.extend(row.drain(..).map(|e| e.1));
-                }
-                indptr.push(indices.len() as u64);
-            }
-            Ok(Arc::new(Transition::restore(Csr::new(points.len(), indptr, indices, values)?, None)?))
+            // A matrix that no member uses is left empty.
+            let matrix = if bases.contains(&base) {
+                walk.matrix().renumbered(&points, &places, exec)?
+            } else {
+                Csr::new(points.len(), vec![0; points.len() + 1], Vec::new(), Vec::new())?
+            };
+            Ok(Arc::new(Transition::restore(matrix, None)?))
         };
         let walks = set.walks().iter().enumerate().map(cut).collect::<Result<_>>()?;
         let set = Cow::Owned(OperatorSet::new(walks, set.members().to_vec())?);

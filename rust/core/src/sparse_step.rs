@@ -1,7 +1,7 @@
 //! The kernel that everything else waits for: one step of a walk applied to a block of vectors.
 //!
 //! ```text
-//! out[i, :] = identity * x[i, :] + offset[:] + sum over terms of  w * sum_j P_ij * x_term[j, :]
+//! out[i, :] = scale[i] * (identity * x[i, :] + offset[:] + sum over terms of  w * sum_j P_ij * x_term[j, :])
 //! ```
 //!
 //! Blocks are row-major, `cols` columns wide. A convex step (several views with weights) is one pass: its terms share the
@@ -14,7 +14,8 @@
 //!   so their lines are requested early.
 //! - Multiplications and additions are not fused: the result is the same on every machine, whatever its vector width.
 //! - `P^T = D P D^-1` for a reversible walk (`P = D^-1 K`, `K` symmetric): the transposed product reads the same arrays
-//!   and scales on the fly; no transpose is stored.
+//!   and scales on the fly; no transpose is stored. In a chain of single walks the diagonals between two steps are applied to the
+//!   rows that one writes and the other reads, so that nothing is scaled entry by entry.
 
 use std::ops::Range;
 
@@ -48,7 +49,7 @@ pub(crate) struct Term<'a, T> {
     pub input: &'a [T],
 }
 
-/// What a step adds to `out` besides its terms.
+/// What a step does to `out` besides its terms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Remainder<'a, T> {
     /// Multiple of the input block itself.
@@ -56,6 +57,15 @@ pub(crate) struct Remainder<'a, T> {
     pub input: &'a [T],
     /// A row added to every row (the uniform member).
     pub offset: Option<&'a [T]>,
+    /// Diagonals by which the result is multiplied from the left.
+    pub scales: &'a [&'a [T]],
+}
+
+impl<T: Real> Remainder<'_, T> {
+    /// Nothing: `out` is the sum of the terms.
+    pub fn none() -> Self {
+        Self { identity: T::ZERO, input: &[], offset: None, scales: &[] }
+    }
 }
 
 /// Writes one step into `out`, rows in parallel.
@@ -148,6 +158,9 @@ fn tile<T: Real, const W: usize>(
                 gather(&mut acc, term, cols, i, from, |j, value| (left * value) * inverse_degrees[j]);
             }
         }
+    }
+    for scale in remainder.scales {
+        acc.iter_mut().for_each(|v| *v *= scale[i]);
     }
     row[from..from + W].copy_from_slice(&acc);
 }
@@ -260,7 +273,8 @@ mod tests {
                 Term { weight: 0.5, matrix: &matrix, conjugation: None, input: &x },
                 Term { weight: 2.0, matrix: &matrix, conjugation: Some(conjugation), input: &x },
             ];
-            let remainder = Remainder { identity: 0.125, input: &x, offset: Some(&offset) };
+            let remainder =
+                Remainder { identity: 0.125, input: &x, offset: Some(&offset), scales: &[&degrees, &degrees] };
             let mut out = vec![0.0; n * cols];
             sparse_step(&terms, remainder, cols, &mut out, &Exec::with_threads(2)).unwrap();
             for i in 0..n {
@@ -271,6 +285,7 @@ mod tests {
                         let j = j as usize;
                         expected += (0.5 + 2.0 * degrees[i] / degrees[j]) * v * x[j * cols + c];
                     }
+                    expected *= degrees[i] * degrees[i];
                     assert!((out[i * cols + c] - expected).abs() <= 1e-12 * expected.abs(), "{cols} {i} {c}");
                 }
             }

@@ -10,7 +10,7 @@ use crate::block::Block;
 use crate::exec::Exec;
 use crate::operator_set::{OperatorSet, Power, Step};
 use crate::sparse_step::{Remainder, column_means, sparse_step};
-use crate::transition::Direction;
+use crate::transition::{Direction, Transition};
 use crate::{Error, Real, Result};
 
 /// Blocks up to this many columns go through the chain in one piece.
@@ -109,9 +109,20 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(())
     }
 
-    /// The second block that a chain of several steps needs.
+    /// The second block that a chain needs.
     fn spare(&self, cols: usize) -> Block<T> {
-        Block::zeros(if self.steps.len() > 1 { self.n() * cols } else { 0 })
+        Block::zeros(self.n() * cols)
+    }
+
+    /// The walks of a word whose steps are single reversible ones.
+    fn reversible_word(&self) -> Option<Vec<&Transition<T>>> {
+        let walk_of = |step: &Step| match step.powers[..] {
+            [Power { base, exponent: 1, weight: 1.0 }] if step.identity == 0.0 && step.uniform == 0.0 => {
+                Some(&*self.set.walks()[base]).filter(|walk| walk.degrees().is_some())
+            }
+            _ => None,
+        };
+        self.steps.iter().map(walk_of).collect()
     }
 
     /// The chain on one panel, alternating between `out` and `spare` so that the last step writes `out`.
@@ -124,10 +135,15 @@ impl<'a, T: Real> Trajectory<'a, T> {
         spare: &mut [T],
         exec: &Exec,
     ) -> Result<()> {
-        let spare = if self.steps.len() > 1 { &mut spare[..x.len()] } else { spare };
+        let spare = &mut spare[..x.len()];
+        let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
+        if direction == Direction::Transposed
+            && let Some(walks) = self.reversible_word()
+        {
+            return transposed_word(&walks, x, cols, target, source, exec);
+        }
         let forward = direction == Direction::Forward;
         let order = |s: usize| if forward { s } else { self.steps.len() - 1 - s };
-        let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
         self.apply_step(&self.steps[order(0)], x, cols, direction, target, exec)?;
         for s in 1..self.steps.len() {
             std::mem::swap(&mut target, &mut source);
@@ -154,7 +170,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
                 let mut next = Block::zeros(x.len());
                 let input = reached.as_ref().map_or(x, |block| &block[..]);
                 let term = self.set.walks()[power.base].term(T::ONE, direction, input);
-                sparse_step(&[term], Remainder { identity: T::ZERO, input: x, offset: None }, cols, &mut next, exec)?;
+                sparse_step(&[term], Remainder::none(), cols, &mut next, exec)?;
                 reached = Some(Arc::new(next));
                 done += 1;
             }
@@ -191,7 +207,46 @@ impl<'a, T: Real> Trajectory<'a, T> {
             means.iter_mut().for_each(|m| *m *= T::from_f64(step.uniform));
             Some(means)
         };
-        let remainder = Remainder { identity: T::from_f64(step.identity), input: x, offset: offset.as_deref() };
+        let identity = T::from_f64(step.identity);
+        let remainder = Remainder { identity, input: x, offset: offset.as_deref(), scales: &[] };
         sparse_step(&terms, remainder, cols, out, exec)
     }
+}
+
+/// `P_1^T ... P_t^T x` with `P^T = D P D^-1`: the first `D^-1` is applied to a copy of `x`, every other diagonal to what a step
+/// writes. The first step writes `target`, the next one `source`, and so on.
+fn transposed_word<'b, T: Real>(
+    walks: &[&Transition<T>],
+    x: &[T],
+    cols: usize,
+    mut target: &'b mut [T],
+    mut source: &'b mut [T],
+    exec: &Exec,
+) -> Result<()> {
+    const ROWS: usize = 4096;
+    let diagonals: Vec<(&[T], &[T])> = walks.iter().rev().filter_map(|walk| walk.diagonals()).collect();
+    let (_, inverse) = diagonals[0];
+    exec.for_pieces(
+        source,
+        ROWS * cols,
+        || (),
+        |first, piece, ()| -> Result<()> {
+            let rows = piece.chunks_exact_mut(cols).zip(x[first..].chunks_exact(cols));
+            for ((row, given), &d) in rows.zip(&inverse[first / cols..]) {
+                row.iter_mut().zip(given).for_each(|(out, &v)| *out = d * v);
+            }
+            Ok(())
+        },
+    )?;
+    for (s, walk) in walks.iter().rev().enumerate() {
+        if s > 0 {
+            std::mem::swap(&mut target, &mut source);
+        }
+        exec.check()?;
+        let mut scales = vec![diagonals[s].0];
+        scales.extend(diagonals.get(s + 1).map(|next| next.1));
+        let term = walk.term(T::ONE, Direction::Forward, source);
+        sparse_step(&[term], Remainder { scales: &scales, ..Remainder::none() }, cols, target, exec)?;
+    }
+    Ok(())
 }

@@ -105,6 +105,12 @@ impl<T: Real> Transition<T> {
         Ok(Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() })
     }
 
+    /// The same walk with its points in another order: `order[i]` is at place `i`, and `places` is the inverse.
+    pub(crate) fn renumbered(&self, order: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
+        let degrees = self.degrees().map(|d| order.iter().map(|&point| d[point as usize]).collect());
+        Self::restore(self.matrix.renumbered(order, places, exec)?, degrees)
+    }
+
     /// The same walk rounded to single precision.
     #[must_use]
     pub fn to_single(&self) -> Transition<f32> {
@@ -124,6 +130,11 @@ impl<T: Real> Transition<T> {
     #[must_use]
     pub fn degrees(&self) -> Option<&[T]> {
         self.degrees.as_ref().map(|d| d.degrees.as_slice())
+    }
+
+    /// `D` and `D^-1` of a reversible walk.
+    pub(crate) fn diagonals(&self) -> Option<(&[T], &[T])> {
+        self.degrees.as_ref().map(|d| (d.degrees.as_slice(), d.inverse.as_slice()))
     }
 
     /// Number of states.

@@ -65,7 +65,35 @@ pub struct Embedding<T> {
 }
 
 /// Embeds the points of a trajectory. The optional `start` is the `functions` of a similar one (with the dropped pair or without).
+///
+/// Large sets are worked on in an order of their points that is kinder to the cache.
 pub fn embed<T: Real>(
+    trajectory: &Trajectory<'_, T>,
+    decomposition: Decomposition<'_>,
+    settings: &EmbeddingSettings,
+    start: Option<&[T]>,
+    exec: &Exec,
+) -> Result<Embedding<T>> {
+    let Some(twin) = trajectory.set().twin(exec)? else {
+        return embed_in_order(trajectory, decomposition, settings, start, exec);
+    };
+    let pi;
+    let decomposition = match decomposition {
+        Decomposition::Stationary(given) => {
+            pi = twin.enter(given)?;
+            Decomposition::Stationary(&pi)
+        }
+        other => other,
+    };
+    let start = start.map(|block| twin.enter(block)).transpose()?;
+    let mut embedding = embed_in_order(&trajectory.over(twin.set()), decomposition, settings, start.as_deref(), exec)?;
+    for block in [&mut embedding.coordinates, &mut embedding.functions] {
+        *block = twin.leave(block);
+    }
+    Ok(embedding)
+}
+
+fn embed_in_order<T: Real>(
     trajectory: &Trajectory<'_, T>,
     decomposition: Decomposition<'_>,
     settings: &EmbeddingSettings,

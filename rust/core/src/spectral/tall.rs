@@ -64,7 +64,8 @@ impl<T: Real> Tall<T> {
         Ok(())
     }
 
-    fn rows(&self, rows: Range<usize>) -> MatRef<'_, T> {
+    /// Some rows of the columns from `from` on.
+    fn rows(&self, rows: Range<usize>, from: usize) -> MatRef<'_, T> {
         let data = &self.data[rows.start * self.room..rows.end * self.room];
         MatRef::from_row_major_slice_with_stride(
             &data[..data.len() - (self.room - self.width)],
@@ -72,27 +73,39 @@ impl<T: Real> Tall<T> {
             self.width,
             self.room,
         )
+        .get(.., from..)
     }
 
-    /// `Q^T Y`.
-    fn inner(&self, y: &[T], cols: usize, exec: &Exec) -> Result<Mat<f64>> {
-        inner_product(self.n, self.width, cols, |rows| self.rows(rows), y, exec)
+    /// Replaces `Y` by `Y M` (if there is an `M`) and returns `Q^T Y`, `Q` the columns from `from` on.
+    fn turn_and_project(
+        &self,
+        turn: Option<&Mat<f64>>,
+        from: usize,
+        y: &mut [T],
+        cols: usize,
+        exec: &Exec,
+    ) -> Result<Mat<f64>> {
+        let turn = turn.map(|m| to_real::<T>(m.as_ref()));
+        sum_over_pieces(self.n, self.width - from, y, cols, exec, |rows, piece, copy, out| {
+            if let Some(m) = &turn {
+                right_multiply(piece, cols, m, copy);
+            }
+            let block = MatRef::from_row_major_slice(piece, rows.len(), cols);
+            T::multiply(out, Accum::Replace, self.rows(rows, from).transpose(), block, T::ONE);
+        })
     }
 
-    /// `Y - Q C`, in place.
-    fn subtract(&self, c: &Mat<f64>, y: &mut [T], cols: usize, exec: &Exec) -> Result<()> {
+    /// Replaces `Y` by `Y - Q C`, `Q` the last columns, as many as `C` has rows, and returns the new `Y^T Y`.
+    fn subtract(&self, c: &Mat<f64>, y: &mut [T], cols: usize, exec: &Exec) -> Result<Mat<f64>> {
+        let from = self.width - c.nrows();
         let c = to_real::<T>(c.as_ref());
-        exec.for_pieces(
-            y,
-            ROWS * cols,
-            || (),
-            |first, piece, ()| {
-                let (from, rows) = (first / cols, piece.len() / cols);
-                let target = MatMut::from_row_major_slice_mut(piece, rows, cols);
-                T::multiply(target, Accum::Add, self.rows(from..from + rows), c.as_ref(), -T::ONE);
-                Ok(())
-            },
-        )
+        sum_over_pieces(self.n, cols, y, cols, exec, |rows, piece, _, out| {
+            let count = rows.len();
+            let target = MatMut::from_row_major_slice_mut(piece, count, cols);
+            T::multiply(target, Accum::Add, self.rows(rows, from), c.as_ref(), -T::ONE);
+            let block = MatRef::from_row_major_slice(piece, count, cols);
+            T::multiply(out, Accum::Replace, block.transpose(), block, T::ONE);
+        })
     }
 
     /// `Q C`, row-major.
@@ -106,7 +119,7 @@ impl<T: Real> Tall<T> {
             |first, piece, ()| -> Result<()> {
                 let (from, rows) = (first / cols, piece.len() / cols);
                 let target = MatMut::from_row_major_slice_mut(piece, rows, cols);
-                T::multiply(target, Accum::Replace, self.rows(from..from + rows), c.as_ref(), T::ONE);
+                T::multiply(target, Accum::Replace, self.rows(from..from + rows, 0), c.as_ref(), T::ONE);
                 Ok(())
             },
         )?;
@@ -144,29 +157,35 @@ impl<T: Real> Tall<T> {
     /// directions that are nearly lost: those are stretched step by step and freed from the basis again, so that a block
     /// of almost dependent vectors is handled like any other. What has vanished altogether is drawn anew from `stream`
     /// and has no part in `factor`.
+    ///
+    /// The first pass removes only the columns from `linked` on, the only ones along which `y` has more than rounding; a
+    /// later pass removes them all.
     pub fn orthonormalize(
         &self,
         y: &mut [T],
         cols: usize,
+        linked: usize,
         stream: &mut Stream,
         exec: &Exec,
     ) -> Result<Orthonormalized> {
         let mut coefficients = Mat::zeros(self.width, cols);
         let mut factor = Mat::<f64>::identity(cols, cols);
+        let mut turn = None;
         for pass in 0..MAX_PASSES {
-            let c = self.inner(y, cols, exec)?;
-            self.subtract(&c, y, cols, exec)?;
-            let block: &[T] = y;
-            let rows_of = |rows: Range<usize>| {
-                MatRef::from_row_major_slice(&block[rows.start * cols..rows.end * cols], rows.len(), cols)
-            };
-            let gram = inner_product(self.n, cols, cols, rows_of, block, exec)?;
+            let from = if pass == 0 { linked } else { 0 };
+            let c = self.turn_and_project(turn.as_ref(), from, y, cols, exec)?;
+            let gram = self.subtract(&c, y, cols, exec)?;
+            let mut linked_coefficients = coefficients.subrows_mut(from, c.nrows());
+            linked_coefficients += product(c.as_ref(), factor.as_ref());
+            let (transform, inverse, lost) = whiten::<T>(&gram)?;
+            factor = product(inverse.as_ref(), factor.as_ref());
             let is_settled =
                 pass > 0 && largest(&c) < 0.1 && largest(&(&gram - Mat::<f64>::identity(cols, cols))) < 0.1;
-            coefficients += product(c.as_ref(), factor.as_ref());
-            let (transform, inverse, lost) = whiten::<T>(&gram)?;
-            right_multiply(y, cols, &transform, exec)?;
-            factor = product(inverse.as_ref(), factor.as_ref());
+            turn = Some(transform);
+            if is_settled || !lost.is_empty() {
+                // With no column to project on, what is left is the turn.
+                self.turn_and_project(turn.take().as_ref(), self.width, y, cols, exec)?;
+            }
             if !lost.is_empty() {
                 let scale = (3.0 / self.n as f64).sqrt();
                 for row in y.chunks_exact_mut(cols) {
@@ -208,33 +227,32 @@ fn piece_rows(n: usize) -> usize {
     (n / 16).next_multiple_of(ROWS).clamp(ROWS, 32 * ROWS)
 }
 
-/// `A^T Y` for a matrix `A` given by its rows.
-fn inner_product<'a, T: Real>(
+/// Calls `work(rows, rows of y, scratch, out)` for every few rows of a block, in parallel by pieces, and adds what it leaves in
+/// `out`, a matrix of `height` rows and as many columns as the block.
+fn sum_over_pieces<T: Real>(
     n: usize,
-    width: usize,
+    height: usize,
+    y: &mut [T],
     cols: usize,
-    rows_of: impl Fn(Range<usize>) -> MatRef<'a, T> + Sync,
-    y: &[T],
     exec: &Exec,
+    work: impl Fn(Range<usize>, &mut [T], &mut Vec<T>, MatMut<'_, T>) + Sync + Send,
 ) -> Result<Mat<f64>> {
-    let piece = piece_rows(n);
-    let parts = exec.map(n.div_ceil(piece), |p| {
-        let mut sum = Mat::<f64>::zeros(width, cols);
-        let mut part = Mat::<T>::zeros(width, cols);
-        let end = ((p + 1) * piece).min(n);
-        for from in (p * piece..end).step_by(ROWS) {
-            let rows = from..(from + ROWS).min(end);
-            let block = MatRef::from_row_major_slice(&y[rows.start * cols..rows.end * cols], rows.len(), cols);
-            T::multiply(part.as_mut(), Accum::Replace, rows_of(rows).transpose(), block, T::ONE);
+    let parts = exec.map_pieces(y, piece_rows(n) * cols, |first, piece| {
+        let mut sum = Mat::<f64>::zeros(height, cols);
+        let mut part = Mat::<T>::zeros(height, cols);
+        let mut scratch = Vec::new();
+        for (k, few) in piece.chunks_mut(ROWS * cols).enumerate() {
+            let from = first / cols + k * ROWS;
+            work(from..from + few.len() / cols, few, &mut scratch, part.as_mut());
             for j in 0..cols {
-                for i in 0..width {
+                for i in 0..height {
                     sum[(i, j)] += part[(i, j)].to_f64();
                 }
             }
         }
         Ok(sum)
     })?;
-    let mut total = Mat::zeros(width, cols);
+    let mut total = Mat::zeros(height, cols);
     for part in parts {
         total += part;
     }
@@ -242,27 +260,12 @@ fn inner_product<'a, T: Real>(
 }
 
 /// `Y M`, in place.
-fn right_multiply<T: Real>(y: &mut [T], cols: usize, m: &Mat<f64>, exec: &Exec) -> Result<()> {
-    let m = to_real::<T>(m.as_ref());
-    exec.for_pieces(
-        y,
-        ROWS * cols,
-        || vec![T::ZERO; ROWS * cols],
-        |_, piece, copy| -> Result<()> {
-            let copy = &mut copy[..piece.len()];
-            copy.copy_from_slice(piece);
-            let rows = piece.len() / cols;
-            let source = MatRef::from_row_major_slice(copy, rows, cols);
-            T::multiply(
-                MatMut::from_row_major_slice_mut(piece, rows, cols),
-                Accum::Replace,
-                source,
-                m.as_ref(),
-                T::ONE,
-            );
-            Ok(())
-        },
-    )
+fn right_multiply<T: Real>(y: &mut [T], cols: usize, m: &Mat<T>, copy: &mut Vec<T>) {
+    copy.clear();
+    copy.extend_from_slice(y);
+    let rows = y.len() / cols;
+    let source = MatRef::from_row_major_slice(copy, rows, cols);
+    T::multiply(MatMut::from_row_major_slice_mut(y, rows, cols), Accum::Replace, source, m.as_ref(), T::ONE);
 }
 
 fn to_real<T: Real>(m: MatRef<'_, f64>) -> Mat<T> {
@@ -287,30 +290,32 @@ mod tests {
     /// Almost dependent, equal, zero and ordinary columns all become orthonormal, and the factors give the block back.
     #[test]
     fn hopeless_blocks_become_orthonormal() {
-        let (n, cols, exec) = (700, 6, Exec::with_threads(2));
-        let mut stream = Stream::new(1, 1);
-        let mut basis = Tall::<f64>::new(n, 10);
-        let mut first = random_block(n, 4, 1);
-        basis.orthonormalize(&mut first, 4, &mut stream, &exec).unwrap();
-        basis.append(&first, 4, &exec).unwrap();
-        let mut block = random_block(n, cols, 2);
-        for (i, row) in block.chunks_exact_mut(cols).enumerate() {
-            row[1] = row[0] * (1.0 + 1e-13 * (i % 7) as f64);
-            row[2] = row[0];
-            row[3] = 0.0;
-            row[4] = first[i * 4] + 1e-10 * row[5];
-        }
-        let mut y = block.clone();
-        let parts = basis.orthonormalize(&mut y, cols, &mut stream, &exec).unwrap();
-        basis.append(&y, cols, &exec).unwrap();
-        let all = basis.combine(Mat::<f64>::identity(10, 10).as_ref(), &exec).unwrap();
-        let gram = basis.inner(&all, 10, &exec).unwrap();
-        assert!(largest(&(gram - Mat::<f64>::identity(10, 10))) < 1e-13);
-        for (i, row) in block.chunks_exact(cols).enumerate() {
-            for (j, &v) in row.iter().enumerate() {
-                let old: f64 = (0..4).map(|k| first[i * 4 + k] * parts.coefficients[(k, j)]).sum();
-                let new: f64 = (0..cols).map(|k| y[i * cols + k] * parts.factor[(k, j)]).sum();
-                assert!((old + new - v).abs() < 1e-12, "{i} {j}");
+        for linked in [0, 4] {
+            let (n, cols, exec) = (700, 6, Exec::with_threads(2));
+            let mut stream = Stream::new(1, linked as u64);
+            let mut basis = Tall::<f64>::new(n, 10);
+            let mut first = random_block(n, 4, 1);
+            basis.orthonormalize(&mut first, 4, 0, &mut stream, &exec).unwrap();
+            basis.append(&first, 4, &exec).unwrap();
+            let mut block = random_block(n, cols, 2);
+            for (i, row) in block.chunks_exact_mut(cols).enumerate() {
+                row[1] = row[0] * (1.0 + 1e-13 * (i % 7) as f64);
+                row[2] = row[0];
+                row[3] = 0.0;
+                row[4] = first[i * 4] + 1e-10 * row[5];
+            }
+            let mut y = block.clone();
+            let parts = basis.orthonormalize(&mut y, cols, linked, &mut stream, &exec).unwrap();
+            basis.append(&y, cols, &exec).unwrap();
+            let mut all = basis.combine(Mat::<f64>::identity(10, 10).as_ref(), &exec).unwrap();
+            let gram = basis.turn_and_project(None, 0, &mut all, 10, &exec).unwrap();
+            assert!(largest(&(gram - Mat::<f64>::identity(10, 10))) < 1e-13);
+            for (i, row) in block.chunks_exact(cols).enumerate() {
+                for (j, &v) in row.iter().enumerate() {
+                    let old: f64 = (0..4).map(|k| first[i * 4 + k] * parts.coefficients[(k, j)]).sum();
+                    let new: f64 = (0..cols).map(|k| y[i * cols + k] * parts.factor[(k, j)]).sum();
+                    assert!((old + new - v).abs() < 1e-12, "{i} {j}");
+                }
             }
         }
     }
