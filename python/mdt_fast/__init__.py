@@ -16,6 +16,9 @@ from ._core import DEBUG_BUILD, __version__
 from ._embedding import Embedding, embed
 from ._kmeans import KMeansResult, k_means
 from ._operators import OperatorSet
+from ._progress import SearchProgress
+from ._search import search
+from ._search_result import SearchResult
 from ._time import TimeSelection, select_time
 from ._trajectory import Trajectory
 from ._warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
@@ -26,6 +29,8 @@ __all__ = [
     "KMeansResult",
     "OperatorSet",
     "OperatorWarning",
+    "SearchProgress",
+    "SearchResult",
     "TimeSelection",
     "TimeSelectionWarning",
     "Trajectory",
@@ -36,6 +41,7 @@ __all__ = [
     "k_means",
     "nearest_neighbors",
     "quality",
+    "search",
     "select_time",
 ]
 

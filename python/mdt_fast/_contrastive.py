@@ -87,7 +87,7 @@ def contrastive_loss(
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     if not isinstance(W, Trajectory):
         W = ops.trajectory(W)
-    elif not _same_steps(W.operators, ops):
+    elif not same_steps(W.operators, ops):
         raise ValueError(f"W: expected a trajectory of {ops!r}, got one of {W.operators!r}")
     if ops.n_samples < 2:
         raise ValueError(f"ops: expected at least 2 samples, got {ops.n_samples}")
@@ -95,7 +95,7 @@ def contrastive_loss(
     loss, derivatives = _core.contrastive(
         ops._core,
         W.weights,
-        _check_view_weights(view_weights, ops.n_views),
+        check_view_weights(view_weights, ops.n_views),
         None if rows is None else _check_distinct(W._check_rows(rows)),
         include_self=check_flag("include_self", include_self),
         gradient=gradient,
@@ -104,7 +104,7 @@ def contrastive_loss(
     return (loss, derivatives) if gradient else loss
 
 
-def _same_steps(first: OperatorSet, second: OperatorSet) -> bool:
+def same_steps(first: OperatorSet, second: OperatorSet) -> bool:
     """Do weights mean the same in both sets? Sets made from one another share matrices; copies hold equal ones."""
     if first is second:
         return True
@@ -119,7 +119,8 @@ def _equal(a: _core.Transition, b: _core.Transition) -> bool:
     return all(np.array_equal(x, y) for x, y in parts)
 
 
-def _check_view_weights(given: Any, n_views: int) -> NDArray[np.float64]:
+def check_view_weights(given: Any, n_views: int) -> NDArray[np.float64]:
+    """Return weights of the views, as they are given."""
     if given is None:
         return np.full(n_views, 1.0 / n_views)
     if not isinstance(given, (list, tuple, np.ndarray)):

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -6,6 +7,7 @@ from numpy.typing import NDArray
 __all__ = [
     "DEBUG_BUILD",
     "OperatorSet",
+    "Scoring",
     "Transition",
     "__version__",
     "available_threads",
@@ -219,3 +221,35 @@ class OperatorSet:
         seed: int,
         n_threads: int,
     ) -> tuple[list[float], list[float], list[int]]: ...
+
+@final
+class Scoring:
+    def __new__(
+        cls,
+        operators: OperatorSet,
+        quality: Any,
+        *,
+        clustering: tuple[int, int, int, float, int, int] | None,
+        view_weights: list[float],
+        features: list[Any],
+        memory_budget: int,
+        n_threads: int,
+    ) -> Scoring: ...
+    def visits(self, strategy: tuple[Any, ...]) -> int: ...
+    def first_word(self, strategy: tuple[Any, ...]) -> list[int]: ...
+    def search(
+        self,
+        strategy: tuple[Any, ...],
+        *,
+        known: list[tuple[list[int], float, float]],
+        max_evaluations: int | None,
+        last: bool,
+        watch: Callable[[list[tuple[list[int], float, float]]], bool],
+    ) -> tuple[list[list[int]], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int, str | None, int]: ...
+    def score(
+        self,
+        candidates: list[NDArray[np.float64]],
+        *,
+        watch: Callable[[list[tuple[list[int], float, float]]], bool],
+    ) -> tuple[list[tuple[float, float] | None], int]: ...
+    def cluster(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[Any], bool] | None: ...

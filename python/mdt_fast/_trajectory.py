@@ -339,7 +339,9 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
     if off.any():
         row = int(np.flatnonzero(off)[0])
         raise ValueError(f"weights: expected rows that sum to 1, got {sums[row]} in row {row}")
-    normalized: NDArray[np.float64] = weights / sums[:, np.newaxis]
+    # Rows that have been divided by their sum before stay as they are.
+    settled = np.abs(sums - 1) <= len(operators) * np.finfo(np.float64).eps
+    normalized: NDArray[np.float64] = weights / np.where(settled, 1.0, sums)[:, np.newaxis]
     return normalized
 
 

@@ -149,8 +149,8 @@ def _average(
     ops = _check_operators(ops)
     per_view = check_flag("per_view", per_view)
     codes, n_labels = _check_labels(labels, ops.n_samples)
-    weights = _check_weights(view_weights, ops.n_views)
-    rows = ops._transitions[: ops.n_views] if features is None else _check_features(features, ops)
+    weights = check_weights(view_weights, ops.n_views)
+    rows = ops._transitions[: ops.n_views] if features is None else check_features(features, ops)
     threads = n_threads(ops.n_jobs)
     scores = np.array([score(view, codes, n_labels, threads) for view in rows])
     if per_view:
@@ -194,7 +194,8 @@ def _check_labels(labels: ArrayLike, n_samples: int) -> tuple[NDArray[np.uint32]
     return codes.astype(np.uint32), len(classes)
 
 
-def _check_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.float64]:
+def check_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.float64]:
+    """Return weights of the views that sum to 1."""
     if view_weights is None:
         return np.full(n_views, 1.0 / n_views)
     try:
@@ -212,7 +213,8 @@ def _check_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.f
     return np.asarray(weights / weights.sum())
 
 
-def _check_features(features: Any, ops: OperatorSet) -> list[Any]:
+def check_features(features: Any, ops: OperatorSet) -> list[Any]:
+    """Return the features of each base view as the core takes them: an array, or the parts of a sparse matrix."""
     if isinstance(features, dict):
         features = list(features.values())
     if not isinstance(features, Sequence) or isinstance(features, str):

@@ -1,6 +1,6 @@
 //! `_core.embed`, `_core.embed_multiview`: coordinates of trajectories and of the walk that changes view at every step.
 
-use mdt_core::spectral::{Decomposition, EmbeddingSettings, SvdSettings};
+use mdt_core::spectral::{Decomposition, EmbeddingSettings, Start, SvdSettings};
 use mdt_core::{OperatorSet, Real, Trajectory, spectral};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -35,7 +35,10 @@ fn embed_set<'py, T: Real + Element>(
     n_threads: usize,
 ) -> PyResult<Embedded<'py>> {
     let trajectory = Trajectory::new(set, weights).map_err(to_exception)?;
-    let start = start.map(elements).transpose()?;
+    let start = match start {
+        Some(block) => Start::Near(elements(block)?),
+        None => Start::Random,
+    };
     let cost = cost_per_column(&trajectory).saturating_mul(64 * settings.n_components);
     let embedding =
         run(py, n_threads, cost, |exec| spectral::embed(&trajectory, decomposition, settings, start, exec))?;

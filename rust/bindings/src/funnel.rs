@@ -28,23 +28,40 @@ pub fn run<R: Send>(
     if cost < SHORT {
         return py.detach(|| work(&Exec::with_threads(1))).map_err(to_exception);
     }
+    run_watched(py, n_threads, |exec, _| work(exec), |_, _| Ok(false))
+}
+
+/// As [`run`], for work that a caller follows: `watch` runs with the GIL on the calling thread every now and then, and whenever the
+/// work calls its second argument. It ends the work by answering true, or by raising; its second argument says that this has been
+/// done, by whomever.
+pub fn run_watched<R: Send>(
+    py: Python<'_>,
+    n_threads: usize,
+    work: impl FnOnce(&Exec, &(dyn Fn() + Sync)) -> mdt_core::Result<R> + Send,
+    mut watch: impl FnMut(Python<'_>, bool) -> PyResult<bool> + Send,
+) -> PyResult<R> {
     let stop = Arc::new(AtomicBool::new(false));
     let exec = Exec::new(n_threads, Arc::clone(&stop));
-    let mut signal = None;
+    let mut raised = None;
     let result = py.detach(|| {
         exec.run_aside(
             POLL,
-            || work(&exec),
+            |wake| work(&exec, wake),
             || {
-                #[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime only")]
-                if let Err(exception) = Python::attach(|py| py.check_signals()) {
-                    signal = Some(exception);
+                let (asked, signal) = Python::attach(|py| {
+                    let signal = py.check_signals();
+                    (watch(py, signal.is_err() || stop.load(Ordering::Relaxed)), signal)
+                });
+                if signal.is_err() || !matches!(asked, Ok(false)) {
                     stop.store(true, Ordering::Relaxed);
+                }
+                if let Some(exception) = signal.err().or(asked.err()) {
+                    raised.get_or_insert(exception);
                 }
             },
         )
     });
-    match signal {
+    match raised {
         Some(exception) => Err(exception),
         None => result.map_err(to_exception),
     }

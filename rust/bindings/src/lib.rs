@@ -23,6 +23,7 @@ mod kmeans;
 mod neighbours;
 mod operator_set;
 mod quality;
+mod search;
 mod transition;
 
 use pyo3::prelude::*;
@@ -54,5 +55,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(transition::density_factors, module)?)?;
     module.add_class::<transition::PyTransition>()?;
     module.add_class::<operator_set::PyOperatorSet>()?;
+    module.add_class::<search::PyScoring>()?;
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! Scores of labels on rows: of a stored transition, of a sparse matrix, or of an array.
 
 use mdt_core::Real;
-use mdt_core::exec::Exec;
 use mdt_core::neighbours::Coordinates;
-use mdt_core::quality::{self, Sample};
+use mdt_core::quality::{Criterion, Sample};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -19,43 +18,9 @@ pub enum RowsArgument<'py> {
     Sparse((usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i32>, AnyArray1<'py>)),
 }
 
-/// Which score.
-#[derive(Clone, Copy)]
-enum Score {
-    CalinskiHarabasz,
-    DaviesBouldin,
-    Silhouette(Option<Sample>),
-}
-
-impl Score {
-    fn of<T: Real>(
-        self,
-        points: Coordinates<'_, T>,
-        labels: &[u32],
-        n_labels: usize,
-        exec: &Exec,
-    ) -> mdt_core::Result<f64> {
-        match self {
-            Self::CalinskiHarabasz => quality::calinski_harabasz(points, labels, n_labels, exec),
-            Self::DaviesBouldin => quality::davies_bouldin(points, labels, n_labels, exec),
-            Self::Silhouette(sample) => quality::silhouette(points, labels, n_labels, sample, exec),
-        }
-    }
-
-    /// Elementary operations, about.
-    fn cost(self, n: usize, size: usize, n_labels: usize) -> usize {
-        match self {
-            Self::CalinskiHarabasz => size.saturating_mul(4),
-            Self::DaviesBouldin => size.saturating_mul(8).saturating_add(size.saturating_mul(n_labels)),
-            Self::Silhouette(None) => n.saturating_mul(n.max(size)),
-            Self::Silhouette(Some(sample)) => sample.size.saturating_mul(n.max(size)),
-        }
-    }
-}
-
 fn score(
     py: Python<'_>,
-    what: Score,
+    what: Criterion,
     rows: &RowsArgument<'_>,
     labels: &PyReadonlyArray1<'_, u32>,
     n_labels: usize,
@@ -63,7 +28,7 @@ fn score(
 ) -> PyResult<f64> {
     fn on<T: Real>(
         py: Python<'_>,
-        what: Score,
+        what: Criterion,
         points: Coordinates<'_, T>,
         labels: &[u32],
         n_labels: usize,
@@ -112,7 +77,7 @@ pub fn calinski_harabasz(
     n_labels: usize,
     n_threads: usize,
 ) -> PyResult<f64> {
-    score(py, Score::CalinskiHarabasz, &rows, &labels, n_labels, n_threads)
+    score(py, Criterion::CalinskiHarabasz, &rows, &labels, n_labels, n_threads)
 }
 
 /// Widths of clusters over distances of their means.
@@ -126,7 +91,7 @@ pub fn davies_bouldin(
     n_labels: usize,
     n_threads: usize,
 ) -> PyResult<f64> {
-    score(py, Score::DaviesBouldin, &rows, &labels, n_labels, n_threads)
+    score(py, Criterion::DaviesBouldin, &rows, &labels, n_labels, n_threads)
 }
 
 /// The mean silhouette, over a sample of the rows if a size is given.
@@ -143,7 +108,7 @@ pub fn silhouette(
     n_threads: usize,
 ) -> PyResult<f64> {
     let sample = sample_size.map(|size| Sample { size, seed });
-    score(py, Score::Silhouette(sample), &rows, &labels, n_labels, n_threads)
+    score(py, Criterion::Silhouette(sample), &rows, &labels, n_labels, n_threads)
 }
 
 /// The rows that a silhouette with this sample size and seed looks at.

@@ -69,21 +69,25 @@ impl Exec {
         Ok(self.pool.get_or_init(|| pool))
     }
 
-    /// Runs `work` on the pool while the calling thread does `meanwhile` every now and then. Parallel loops inside `work`
-    /// start without waking this thread up.
+    /// Runs `work` on the pool while the calling thread does `meanwhile` every now and then, and whenever `work` calls the function
+    /// that it is given. Parallel loops inside `work` start without waking this thread up.
     pub fn run_aside<R: Send>(
         &self,
         every: Duration,
-        work: impl FnOnce() -> Result<R> + Send,
+        work: impl FnOnce(&(dyn Fn() + Sync)) -> Result<R> + Send,
         mut meanwhile: impl FnMut(),
     ) -> Result<R> {
         let (sender, receiver) = channel();
         self.pool()?.in_place_scope(|scope| {
-            scope.spawn(move |_| drop(sender.send(work())));
+            scope.spawn(move |_| {
+                let wake = || drop(sender.send(None));
+                let result = work(&wake);
+                drop(sender.send(Some(result)));
+            });
             loop {
                 match receiver.recv_timeout(every) {
-                    Ok(result) => return result,
-                    Err(RecvTimeoutError::Timeout) => meanwhile(),
+                    Ok(Some(result)) => return result,
+                    Ok(None) | Err(RecvTimeoutError::Timeout) => meanwhile(),
                     // The work panicked: so will the end of this scope.
                     Err(RecvTimeoutError::Disconnected) => return Err(Error::Interrupted),
                 }

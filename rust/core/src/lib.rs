@@ -5,10 +5,11 @@
 //! applied. The way of the data, and of this crate:
 //!
 //! ```text
-//! neighbours -> affinity -> transition -> operator_set -> trajectory -> spectral -> kmeans -> quality
-//!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)  (coordinates) (labels)  (a score)
-//!                                                              |
-//!                                                              +-> product, geometry, entropy, contrastive (on request)
+//! neighbours -> affinity -> transition -> operator_set -> trajectory -> spectral -> kmeans -> quality -> candidate
+//!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)  (coordinates) (labels)  (a score)      |
+//!                                                           ^  |                                                |
+//!                                                           |  +-> product, geometry, entropy, contrastive      |
+//!                                                           +---------------------- search ---------------------+
 //! ```
 //!
 //! A module knows only what stands to its left, and the ground they share: [`csr`] (matrices), `sparse_step` (the one
@@ -18,6 +19,7 @@
 
 pub mod affinity;
 mod block;
+pub mod candidate;
 mod columns;
 mod contrastive;
 mod cross_walk;
@@ -38,6 +40,7 @@ mod product;
 pub mod quality;
 pub mod random;
 mod real;
+pub mod search;
 mod sparse_step;
 pub mod spectral;
 mod trajectory;

@@ -36,6 +36,19 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(Self { set, steps })
     }
 
+    /// The trajectory that takes a step of each of these members, the first one first.
+    pub fn of_word(set: &'a OperatorSet<T>, word: &[u16]) -> Result<Self> {
+        let members = set.members().len();
+        let mut weights = vec![0.0; word.len() * members];
+        for (row, &member) in weights.chunks_exact_mut(members.max(1)).zip(word) {
+            let Some(weight) = row.get_mut(usize::from(member)) else {
+                return Err(Error::Invalid(format!("expected members below {members}, got {member}")));
+            };
+            *weight = 1.0;
+        }
+        Self::new(set, &weights)
+    }
+
     /// One step of a stored matrix.
     pub(crate) fn of_walk(set: &'a OperatorSet<T>, base: usize) -> Self {
         let step = Step { powers: vec![Power { base, exponent: 1, weight: 1.0 }], ..Step::default() };

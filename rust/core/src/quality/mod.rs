@@ -6,11 +6,13 @@
 //! of rows) added in order, so results do not depend on the number of threads.
 
 mod calinski_harabasz;
+mod criterion;
 mod davies_bouldin;
 mod partition;
 mod points;
 mod silhouette;
 
 pub use calinski_harabasz::calinski_harabasz;
+pub use criterion::Criterion;
 pub use davies_bouldin::davies_bouldin;
 pub use silhouette::{Sample, silhouette};

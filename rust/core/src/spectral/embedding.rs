@@ -9,7 +9,7 @@
 //! That all of them are `W F` is what makes new points easy: their row of `W` times the same `F`.
 
 use super::maps::{Scaled, each_row};
-use super::svd::{Svd, SvdSettings, svd};
+use super::svd::{Start, Svd, SvdSettings, svd};
 use crate::columns::{scale, squared_norms};
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
@@ -47,6 +47,14 @@ pub struct EmbeddingSettings {
     pub seed: u64,
 }
 
+impl EmbeddingSettings {
+    /// Pairs that are computed: the coordinates and the dropped one.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.n_components + usize::from(self.drop_first)
+    }
+}
+
 /// Coordinates and what they are made of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding<T> {
@@ -64,14 +72,14 @@ pub struct Embedding<T> {
     pub applications: usize,
 }
 
-/// Embeds the points of a trajectory. The optional `start` is the `functions` of a similar one (with the dropped pair or without).
+/// Embeds the points of a trajectory. A start near it is the `functions` of a similar one (with the dropped pair or without).
 ///
-/// Large sets are worked on in an order of their points that is kinder to the cache.
+/// Large sets are worked on in an order of their points that is kinder to the cache; an applied start must be in that order.
 pub fn embed<T: Real>(
     trajectory: &Trajectory<'_, T>,
     decomposition: Decomposition<'_>,
     settings: &EmbeddingSettings,
-    start: Option<&[T]>,
+    start: Start<'_, T>,
     exec: &Exec,
 ) -> Result<Embedding<T>> {
     let Some(twin) = trajectory.set().twin(exec)? else {
@@ -85,8 +93,15 @@ pub fn embed<T: Real>(
         }
         other => other,
     };
-    let start = start.map(|block| twin.enter(block)).transpose()?;
-    let mut embedding = embed_in_order(&trajectory.over(twin.set()), decomposition, settings, start.as_deref(), exec)?;
+    let given;
+    let start = match start {
+        Start::Near(block) => {
+            given = twin.enter(block)?;
+            Start::Near(&given)
+        }
+        other => other,
+    };
+    let mut embedding = embed_in_order(&trajectory.over(twin.set()), decomposition, settings, start, exec)?;
     for block in [&mut embedding.coordinates, &mut embedding.functions] {
         *block = twin.leave(block);
     }
@@ -97,11 +112,11 @@ fn embed_in_order<T: Real>(
     trajectory: &Trajectory<'_, T>,
     decomposition: Decomposition<'_>,
     settings: &EmbeddingSettings,
-    start: Option<&[T]>,
+    start: Start<'_, T>,
     exec: &Exec,
 ) -> Result<Embedding<T>> {
     let dropped = usize::from(settings.drop_first);
-    let rank = settings.n_components + dropped;
+    let rank = settings.rank();
     if settings.n_components < 1 || rank > trajectory.n() {
         return Err(Error::Invalid(format!(
             "expected between 1 and {} components, got {}",
@@ -154,7 +169,7 @@ fn eigenfunctions<T: Real>(
     trajectory: &Trajectory<'_, T>,
     stationary: bool,
     settings: &SvdSettings,
-    start: Option<&[T]>,
+    start: Start<'_, T>,
     exec: &Exec,
 ) -> Result<Svd<T>> {
     let not_reversible = || Error::Invalid("expected the repetition of one reversible walk".into());
@@ -171,7 +186,7 @@ pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
     shifted: &Scaled<'_, T, M>,
     stationary: bool,
     settings: &SvdSettings,
-    start: Option<&[T]>,
+    start: Start<'_, T>,
     exec: &Exec,
 ) -> Result<Svd<T>> {
     let mut pairs = svd(shifted, settings, start, exec)?;

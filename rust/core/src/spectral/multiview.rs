@@ -6,7 +6,7 @@
 
 use super::embedding::{eigenpairs, scale_rows, signs, without_first};
 use super::maps::{Scaled, each_row};
-use super::svd::SvdSettings;
+use super::svd::{Start, SvdSettings};
 use crate::block::Block;
 use crate::columns::scale;
 use crate::exec::Exec;
@@ -93,7 +93,7 @@ pub fn embed_multiview<T: Real>(
     let inverse: Vec<f64> = sums.iter().map(|s| 1.0 / s.to_f64()).collect();
     let walk = Scaled::by_roots_on_both_sides(&affinity, &inverse, 1.0)?;
     let settings = SvdSettings { rank: n_components + 1, ..*settings };
-    let pairs = eigenpairs(&walk, false, &settings, None, exec)?;
+    let pairs = eigenpairs(&walk, false, &settings, Start::Random, exec)?;
     let mut coordinates = without_first(&pairs.right, settings.rank, 1);
     scale(&mut coordinates, &pairs.values[1..], exec)?;
     let signs = signs(&coordinates, n_components);

@@ -105,19 +105,53 @@ impl Widths {
     }
 }
 
-/// The leading singular triplets of `map`. The optional `start` is a row-major block whose columns are near the leading right
-/// singular vectors.
+/// Where the solver starts. Blocks are row-major.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Start<'a, T> {
+    /// At random.
+    Random,
+    /// From a block whose columns are near the leading right singular vectors.
+    Near(&'a [T]),
+    /// As [`Start::Random`] does, with the first product at hand: a block from [`random_start`] and the matrix times it.
+    Applied {
+        /// The random block.
+        block: &'a [T],
+        /// `A block`.
+        image: &'a [T],
+    },
+}
+
+/// The orthonormal block that [`Start::Random`] begins with; None where a matrix of this size is decomposed as a whole.
+pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> Result<Option<Vec<T>>> {
+    let widths = Widths::new(rank, n);
+    if widths.are_too_wide(n) {
+        return Ok(None);
+    }
+    let mut block = starting_block(n, widths.block, (&[], 0), seed, exec)?;
+    Tall::new(n, 0).orthonormalize(&mut block, widths.block, 0, &mut restart_stream(seed), exec)?;
+    Ok(Some(block.to_vec()))
+}
+
+/// What replaces directions that vanish.
+fn restart_stream(seed: u64) -> Stream {
+    Stream::new(seed, u64::MAX)
+}
+
+/// The leading singular triplets of `map`.
 pub fn svd<T: Real>(
     map: &impl LinearMap<T>,
     settings: &SvdSettings,
-    start: Option<&[T]>,
+    start: Start<'_, T>,
     exec: &Exec,
 ) -> Result<Svd<T>> {
     let (n, rank) = (map.n(), settings.rank);
     if rank < 1 || rank > n {
         return Err(Error::Invalid(format!("expected between 1 and {n} triplets, got {rank}")));
     }
-    let given = start.unwrap_or_default();
+    let given = match start {
+        Start::Random => &[],
+        Start::Near(block) | Start::Applied { block, .. } => block,
+    };
     if !given.len().is_multiple_of(n) {
         return Err(Error::Invalid(format!("expected a starting block of {n} rows, got {} elements", given.len())));
     }
@@ -130,11 +164,18 @@ pub fn svd<T: Real>(
     // Rows that begin at a cache line.
     let room = widths.most.max(widths.kept + 2 * cols).next_multiple_of(8);
     let (mut left, mut right) = (Tall::<T>::new(n, room), Tall::<T>::new(n, room));
-    let mut stream = Stream::new(settings.seed, u64::MAX);
+    let mut stream = restart_stream(settings.seed);
     let mut b = Mat::<f64>::zeros(room, room);
     let mut y = Block::zeros(n * cols);
     let mut x = starting_block(n, cols, (given, given_cols), settings.seed, exec)?;
-    right.orthonormalize(&mut x, cols, 0, &mut stream, exec)?;
+    let mut image = None;
+    if let Start::Applied { block, image: given } = start {
+        Error::check_size("elements of the starting block", x.len(), block.len())?;
+        Error::check_size("elements of its image", x.len(), given.len())?;
+        image = Some(given);
+    } else {
+        right.orthonormalize(&mut x, cols, 0, &mut stream, exec)?;
+    }
     let mut applications = 0;
     let mut previous = vec![0.0; rank];
     // A new block has parts only along the last one or, after a restart, along all that was kept.
@@ -145,7 +186,10 @@ pub fn svd<T: Real>(
         exec.check()?;
         let m = left.width();
         right.append(&x, cols, exec)?;
-        map.apply(&x, cols, Direction::Forward, &mut y, exec)?;
+        match image.take() {
+            Some(given) => y.copy_from_slice(given),
+            None => map.apply(&x, cols, Direction::Forward, &mut y, exec)?,
+        }
         let new = left.orthonormalize(&mut y, cols, linked, &mut stream, exec)?;
         b.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
         b.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
@@ -298,7 +342,7 @@ mod tests {
 
     fn solve(values: Vec<f64>, rank: usize, tolerance: f64, threads: usize) -> Svd<f64> {
         let settings = SvdSettings { rank, tolerance, max_iterations: 500, seed: 1 };
-        svd(&Diagonal(values), &settings, None, &Exec::with_threads(threads)).unwrap()
+        svd(&Diagonal(values), &settings, Start::Random, &Exec::with_threads(threads)).unwrap()
     }
 
     #[test]
@@ -333,7 +377,7 @@ mod tests {
         let mut values = vec![1.0; 2000];
         values[7] = f64::NAN;
         let settings = SvdSettings { rank: 2, tolerance: 1e-3, max_iterations: 5, seed: 1 };
-        let error = svd(&Diagonal(values), &settings, None, &Exec::with_threads(1)).unwrap_err();
+        let error = svd(&Diagonal(values), &settings, Start::Random, &Exec::with_threads(1)).unwrap_err();
         assert!(error.to_string().contains("finite"), "{error}");
     }
 }

@@ -1,0 +1,366 @@
+"""The door to all searches: which trajectory has the best geometry?"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core, _search_weights
+from ._arguments import RandomStateLike, check_choice, check_integer, check_number
+from ._checkpoint import Candidate, Checkpoint, Evaluation, fingerprint
+from ._contrastive import same_steps
+from ._operators import OperatorSet
+from ._progress import ProgressLike, Reporter
+from ._scoring import QualityLike, ScoringPlan
+from ._search_result import SearchResult
+from ._search_run import SearchRun, Stop
+from ._seed import check_seed
+from ._threads import n_threads
+from ._time import select_time
+from ._trajectory import Trajectory
+
+STRATEGIES = (
+    "random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive",
+    "convex", "direct", "cma", "contrastive", "mean",
+)  # fmt: skip
+
+# Strategies that grow one level after the other.
+_LEVELS = ("beam", "greedy", "epsilon-greedy")
+# Strategies that look further than t, and at short trajectories too.
+_DEEP = (*_LEVELS, "mcts")
+# Words that an exhaustive search looks at without being told how many.
+_MANY = 100_000
+# What the core counts with.
+_LARGEST = 2**32 - 1
+
+
+def search(
+    ops: OperatorSet,
+    n_clusters: int | None = None,
+    *,
+    strategy: Any = "beam",
+    t: int | str = "auto",
+    max_steps: int | None = None,
+    beam_width: int = 2,
+    quality: QualityLike = "calinski_harabasz",
+    view_weights: Any = None,
+    features: Any = None,
+    n_samples: int = 1,
+    probabilities: Any = None,
+    epsilon: float = 0.1,
+    n_playouts: int = 100,
+    exploration: float = 0.5,
+    learning_rate: float = 0.8,
+    max_iter: int = 40,
+    batch_size: int | None = None,
+    n_components: int | None = None,
+    n_init: int = 1,
+    tol: float = 1e-3,
+    answer: str = "any",
+    grow: str = "left",
+    max_evaluations: int | None = None,
+    time_limit: float | None = None,
+    memory_budget: int = 2**30,
+    random_state: RandomStateLike = 0,
+    n_jobs: int | None = None,
+    progress: ProgressLike = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> SearchResult:
+    """Search for the trajectory whose geometry is best.
+
+    A candidate is embedded in `n_components` dimensions, clustered, and its labels are scored on every view. Its score
+    depends on the trajectory and `random_state` alone: `embed`, `k_means` and `quality` with the same numbers give it.
+
+    Parameters
+    ----------
+    ops : OperatorSet
+        The steps to choose from.
+    n_clusters : int, optional
+        Number of clusters; needed unless the contrastive loss is the quality.
+    strategy : str, word, weights or Trajectory
+        Over words: "random" (`n_samples` words of t steps), "beam" (the best `beam_width` words of each length are
+        extended), "greedy" (one word), "epsilon-greedy" (with probability `epsilon` by a random step), "mcts" (tree
+        search with upper confidence bounds), "exhaustive" (all words). Over weights: "convex" (random), "direct" and
+        "cma" (optimisers of SciPy and of the package `cma`), "contrastive" (gradient descent on the contrastive loss),
+        "mean" (equal weights). Or a trajectory, which is evaluated as it is.
+    t : int or "auto"
+        The diffusion time; "auto": :func:`select_time`.
+    max_steps : int, optional
+        Longest word of "beam", "greedy", "epsilon-greedy" and "mcts" (2 t by default) and of "exhaustive" (t). These
+        answer with the best word of any length; the shorter of equals, then the first in the order of the members.
+    beam_width : int
+        Words of one length that "beam" extends.
+    quality : str, callable or None
+        "calinski_harabasz", "davies_bouldin", "silhouette", "contrastive", or a function of (ops, labels, coordinates)
+        that returns a number, higher is better. Scores that are minimised are negated. None: nothing is scored, for
+        strategies with a single candidate.
+    view_weights, features
+        As in :mod:`mdt_fast.quality`.
+    n_samples : int
+        Candidates of "random" and "convex".
+    probabilities : array, optional
+        Of the members, for "random": (members,) or (t, members); uniform by default.
+    epsilon : float
+        Probability of a random step, for "epsilon-greedy".
+    n_playouts, exploration
+        Playouts of "mcts", and how much it is drawn to what it knows little of.
+    learning_rate, max_iter, batch_size
+        Of "contrastive"; `batch_size` samples an iteration, all by default.
+    n_components : int, optional
+        Coordinates that are clustered; `n_clusters` by default.
+    n_init : int
+        Starts of k-means for each candidate.
+    tol : float
+        Accuracy of the embedding, see :func:`embed`.
+    answer : {"any", "last"}
+        Whether the best word of any length is the answer or the best of the longest ones ("beam" and the greedy ones).
+    grow : {"left", "right"}
+        On which side of the product one more step is multiplied ("beam" and the greedy ones).
+    max_evaluations : int, optional
+        Candidates at most; 100 for "direct" and "cma" by default. The best so far is returned.
+    time_limit : float, optional
+        Seconds after which the best so far is returned.
+    memory_budget : int
+        Bytes that may be kept to make longer words cheaper. Changes the time, never the result.
+    random_state : int, RandomState, Generator or None
+        One seed gives one result and one history, at any number of threads.
+    n_jobs : int or None
+        Threads; None: as for the operators.
+    progress : bool, callable or None
+        None: a bar if the standard error is a terminal. A callable gets a :class:`SearchProgress` several times a
+        second.
+    checkpoint : path, optional
+        File from which a search that was broken off goes on when it is called again with the same arguments. Written
+        every few seconds.
+
+    Returns
+    -------
+    SearchResult
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> res = mdt.search(ops, 3, t=3)
+    >>> len(res.labels), res.n_evaluations
+    (150, 22)
+    """
+    if not isinstance(ops, OperatorSet):
+        raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
+    name, given = _check_strategy(strategy, ops)
+    if name == "contrastive":
+        quality = "contrastive"
+    samples = check_integer("n_samples", n_samples, minimum=1, maximum=_LARGEST)
+    if quality is None and not (given is not None or name == "mean" or (name in ("random", "convex") and samples == 1)):
+        raise ValueError(f"quality: expected one, because strategy={name!r} compares candidates, got None")
+    plan = ScoringPlan.check(ops, quality, n_clusters, n_components, n_init, tol, view_weights, features)
+    seed = check_seed(random_state)
+    settings: dict[str, Any] = {
+        "strategy": name,
+        "t": t if t == "auto" else check_integer("t", t, minimum=1),
+        "max_steps": None if max_steps is None else check_integer("max_steps", max_steps, minimum=1),
+        "beam_width": check_integer("beam_width", beam_width, minimum=1, maximum=_LARGEST),
+        **plan.settings(),
+        "n_samples": samples,
+        "probabilities": None if probabilities is None else np.asarray(probabilities).tolist(),
+        "epsilon": check_number("epsilon", epsilon, maximum=1.0),
+        "n_playouts": check_integer("n_playouts", n_playouts, minimum=1, maximum=_LARGEST),
+        "exploration": check_number("exploration", exploration),
+        "learning_rate": check_number("learning_rate", learning_rate),
+        "max_iter": check_integer("max_iter", max_iter, minimum=1),
+        "batch_size": None if batch_size is None else check_integer("batch_size", batch_size, minimum=1),
+        "answer": check_choice("answer", answer, ("any", "last")),
+        "grow": check_choice("grow", grow, ("left", "right")),
+        "random_state": seed,
+    }
+    for argument, usual in (("answer", "any"), ("grow", "left")):
+        if name not in _LEVELS and settings[argument] != usual:
+            got = settings[argument]
+            raise ValueError(f"{argument}: expected {usual!r} with strategy={name!r}, got {got!r}")
+    budget = check_integer("memory_budget", memory_budget, minimum=0, maximum=sys.maxsize)
+    limit = None if time_limit is None else check_number("time_limit", time_limit)
+    count = None if max_evaluations is None else check_integer("max_evaluations", max_evaluations, minimum=1)
+    if count is None and name in ("direct", "cma"):
+        count = _search_weights.DEFAULT_BUDGET
+    if name == "cma" and find_spec("cma") is None:
+        raise ImportError("strategy='cma' needs the package cma: pip install 'mdt_fast[cma]'")
+    jobs = ops.n_jobs if n_jobs is None else n_jobs
+    scoring = plan.make(ops, seed, budget, n_threads(jobs))
+    known = Checkpoint(checkpoint, {
+        "version": _core.__version__,
+        **settings,
+        "given": None if given is None else np.asarray(given).tolist(),
+        "data": None if checkpoint is None else fingerprint(ops, plan.features),
+    })  # fmt: skip
+    time, depth = _lengths(name, given, settings, ops, n_jobs)
+    words = _word_strategy(name, depth, settings, ops)
+    n_total = _n_total(scoring, name, words, settings, count)
+    if name == "exhaustive" and count is None and n_total is not None and n_total > _MANY:
+        raise ValueError(
+            f"max_steps: expected at most {_MANY:,} words for an exhaustive search, got {n_total:,} "
+            f"({len(ops)} members, up to {depth} steps); max_evaluations allows more"
+        )
+    reporter = Reporter(progress, n_total)
+    run = SearchRun(ops, scoring, known, reporter, max_evaluations=count, time_limit=limit)
+    try:
+        if given is not None or name == "mean":
+            candidate = _search_weights.uniform(ops, depth) if given is None else given
+            best = _single(run, candidate, is_scored=quality is not None)
+        elif quality is None:
+            best = _single(run, _draw(name, depth, words, ops, scoring, seed), is_scored=False)
+        elif words is not None:
+            best = run.explore(words, last=answer == "last")
+        else:
+            best = _over_weights(run, name, depth, settings, plan, jobs)
+    except Stop as stop:
+        # The usual end of a strategy that could go on for ever is no interruption.
+        is_usual = stop.reason == "max_evaluations" and max_evaluations is None
+        run.stopped = None if is_usual else stop.reason
+        best = run.best()
+    finally:
+        # Also after Ctrl-C: what is known is worth keeping.
+        known.write()
+        reporter.close()
+    run.warn_of_unconverged()
+    trajectory = ops.trajectory(run.candidates[best])
+    clustered = scoring.cluster(trajectory.weights)
+    return SearchResult(
+        trajectory=trajectory,
+        score=float(run.history["score"][best]),
+        labels=None if clustered is None else clustered[0],
+        history=run.history,
+        candidates=run.candidates,
+        best=best,
+        strategy=name,
+        quality=plan.name,
+        t=time,
+        stopped=run.stopped,
+        converged=run.converged,
+        settings=settings,
+    )
+
+
+def _check_strategy(strategy: Any, ops: OperatorSet) -> tuple[str, Candidate | None]:
+    """Return the name of the strategy and, for a trajectory given by hand, its word or weights."""
+    if isinstance(strategy, str):
+        return check_choice("strategy", strategy, STRATEGIES), None
+    if isinstance(strategy, Trajectory):
+        if not same_steps(strategy.operators, ops):
+            raise ValueError(f"strategy: expected a trajectory of {ops!r}, got one of {strategy.operators!r}")
+        given = strategy
+    elif isinstance(strategy, (list, tuple, np.ndarray)):
+        try:
+            given = ops.trajectory(strategy)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"strategy: {error}") from None
+    else:
+        known = ", ".join(map(repr, STRATEGIES))
+        raise TypeError(f"strategy: expected one of {known}, a word, weights or a Trajectory, got {strategy!r}")
+    return "given", given.weights if given.word is None else given.word
+
+
+def _lengths(
+    name: str, given: Candidate | None, settings: dict[str, Any], ops: OperatorSet, n_jobs: int | None
+) -> tuple[int | None, int]:
+    """Return the diffusion time, None where nothing depends on it, and the length of the longest trajectory."""
+    if given is not None:
+        return None, len(given)
+    most = settings["max_steps"] if name in (*_DEEP, "exhaustive") else None
+    if settings["t"] != "auto":
+        time = settings["t"]
+    elif most is not None:
+        return None, most
+    else:
+        time = select_time(ops, n_jobs=n_jobs).t
+    return time, most or (2 * time if name in _DEEP else time)
+
+
+def _word_strategy(name: str, depth: int, settings: dict[str, Any], ops: OperatorSet) -> tuple[Any, ...] | None:
+    """Return a strategy over words as the core takes it, None for the others."""
+    seed, side = settings["random_state"], settings["grow"]
+    if name == "random":
+        chances = _check_probabilities(settings["probabilities"], depth, len(ops))
+        return ("random", settings["n_samples"], chances.ravel().tolist(), seed)
+    if name in ("beam", "greedy"):
+        return ("beam", settings["beam_width"] if name == "beam" else 1, depth, side)
+    if name == "epsilon-greedy":
+        return (name, settings["epsilon"], depth, side, seed)
+    if name == "mcts":
+        return (name, settings["n_playouts"], depth, settings["exploration"], seed)
+    return (name, depth) if name == "exhaustive" else None
+
+
+def _check_probabilities(given: Any, t: int, n_members: int) -> NDArray[np.float64]:
+    if given is None:
+        return np.full((t, n_members), 1.0 / n_members)
+    try:
+        chances = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"probabilities: expected numbers, got {given!r}") from None
+    if chances.shape not in ((n_members,), (t, n_members)):
+        expected = f"shape ({n_members},) or ({t}, {n_members})"
+        raise ValueError(f"probabilities: expected {expected}, one for each member, got {chances.shape}")
+    if not np.isfinite(chances).all() or (chances < 0).any() or (abs(chances.sum(axis=-1) - 1) > 1e-8).any():
+        raise ValueError(f"probabilities: expected numbers >= 0 that sum to 1 in each row, got {chances.tolist()}")
+    return np.broadcast_to(chances, (t, n_members))
+
+
+def _n_total(
+    scoring: _core.Scoring, name: str, words: tuple[Any, ...] | None, settings: dict[str, Any], count: int | None
+) -> int | None:
+    """Return how many candidates there will be at most."""
+    if words is not None:
+        total = scoring.visits(words)
+    else:
+        fixed = {"convex": settings["n_samples"], "contrastive": settings["max_iter"] + 1, "mean": 1, "given": 1}
+        total = fixed.get(name, count or _search_weights.DEFAULT_BUDGET)
+    return total if count is None else min(total, count)
+
+
+def _single(run: SearchRun, candidate: Candidate, *, is_scored: bool) -> int:
+    """Evaluate the only candidate there is."""
+    if is_scored:
+        run.score([candidate])
+    else:
+        run.note(Evaluation(candidate, math.nan, 0.0))
+    return 0
+
+
+def _draw(
+    name: str, t: int, words: tuple[Any, ...] | None, ops: OperatorSet, scoring: _core.Scoring, seed: int
+) -> Candidate:
+    """Return the one random trajectory of a search that scores nothing: the first that it would score."""
+    if words is not None:
+        return tuple(scoring.first_word(words))
+    return _search_weights.draw_convex(ops, t, 1, np.random.default_rng(seed))[0]
+
+
+def _over_weights(
+    run: SearchRun, name: str, t: int, settings: dict[str, Any], plan: ScoringPlan, n_jobs: int | None
+) -> int:
+    """Run a strategy over weights; return the place of the answer."""
+    generator = np.random.default_rng(settings["random_state"])
+    if name == "convex":
+        run.score(_search_weights.draw_convex(run.ops, t, settings["n_samples"], generator))
+        return run.best()
+    if name == "direct":
+        return _search_weights.direct(run, t)
+    if name == "cma":
+        return _search_weights.cma(run, t, generator)
+    return _search_weights.contrastive(
+        run,
+        t,
+        learning_rate=settings["learning_rate"],
+        max_iter=settings["max_iter"],
+        batch_size=settings["batch_size"],
+        view_weights=plan.view_weights,
+        n_jobs=n_jobs,
+        generator=generator,
+    )

@@ -1,0 +1,42 @@
+//! Beam search: all extensions of the best few words of one length are scored, the best few of them go on.
+
+use super::tree::rank;
+use super::{Explored, Side, Strategy, Tree, Word};
+
+/// Beam search; greedy search with a width of 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beam {
+    /// Words of one length that are extended.
+    pub width: usize,
+    /// Length of the longest words.
+    pub depth: usize,
+    /// Where words grow.
+    pub side: Side,
+}
+
+impl Strategy for Beam {
+    fn explore(&self, tree: &mut Tree<'_>) -> Explored<()> {
+        let mut frontier = vec![Word::new()];
+        for _ in 0..self.depth {
+            let extend = |word: &Word| self.side.children(word, tree.n_members());
+            let mut children: Vec<Word> = frontier.iter().flat_map(extend).collect();
+            let scores = tree.visit(&children, |child| self.side.parent(child))?;
+            let mut order: Vec<usize> = (0..children.len()).collect();
+            order.sort_by(|&a, &b| rank((scores[a], &children[a]), (scores[b], &children[b])));
+            order.truncate(self.width);
+            frontier = order.into_iter().map(|i| std::mem::take(&mut children[i])).collect();
+        }
+        Ok(())
+    }
+
+    fn visits(&self, n_members: usize) -> usize {
+        let mut width = 1_usize;
+        let mut visits = 0_usize;
+        for _ in 0..self.depth {
+            let children = width.saturating_mul(n_members);
+            visits = visits.saturating_add(children);
+            width = self.width.min(children);
+        }
+        visits
+    }
+}

@@ -1,0 +1,140 @@
+//! Which trajectory? Searches over words, the sequences of members that a trajectory applies.
+//!
+//! A [`Strategy`] decides which words to look at; a [`Tree`] keeps what was seen, has every new word scored once, and watches the
+//! budget; a [`Scorer`] says how good words are. A strategy knows nothing of what a score means, a scorer nothing of the order in
+//! which it is asked. Scores are functions of the word alone, so a search that was broken off is resumed by running it again
+//! with the scores that are known.
+//!
+//! | file | strategy |
+//! |---|---|
+//! | `random` | words drawn step by step |
+//! | `beam` | the best few words of each length are extended (one word: greedy) |
+//! | `epsilon_greedy` | one word is extended, mostly by its best step |
+//! | `exhaustive` | all words up to a length |
+//! | `mcts` | tree search guided by upper confidence bounds |
+
+mod beam;
+mod epsilon_greedy;
+mod exhaustive;
+mod mcts;
+mod random;
+mod tree;
+
+pub use beam::Beam;
+pub use epsilon_greedy::EpsilonGreedy;
+pub use exhaustive::Exhaustive;
+pub use mcts::Mcts;
+pub use random::Random;
+pub use tree::{Found, Node, Tree};
+
+use crate::exec::Exec;
+use crate::{Error, Result};
+
+/// Members of an operator set, the first step first.
+pub type Word = Vec<u16>;
+
+/// How good a word is, and how long it took to find out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Higher is better.
+    pub value: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// Says how good words are.
+pub trait Scorer: Sync {
+    /// One score for each word; None for those that were not reached before the work was stopped.
+    fn score(&self, words: &[Word], exec: &Exec) -> Result<Vec<Option<Score>>>;
+}
+
+/// What a strategy gets, unless it must stop.
+pub type Explored<R> = std::result::Result<R, Halt>;
+
+/// Decides which words to look at.
+pub trait Strategy: Sync {
+    /// Visits words until it has seen what it wants, or until the tree says to stop.
+    fn explore(&self, tree: &mut Tree<'_>) -> Explored<()>;
+
+    /// How many words it will visit at most, for an estimate of the time left.
+    fn visits(&self, n_members: usize) -> usize;
+}
+
+/// Why a search ends early.
+#[derive(Debug, PartialEq)]
+pub enum Halt {
+    /// As many words have been scored as were allowed.
+    Budget,
+    /// The caller stopped it.
+    Stopped,
+    /// Something went wrong.
+    Failed(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Interrupted => Self::Stopped,
+            other => Self::Failed(other),
+        }
+    }
+}
+
+/// On which side of the product one more step is multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// `P W`: the word gets one more letter at its end.
+    Left,
+    /// `W P`: the word gets one more letter at its beginning.
+    Right,
+}
+
+impl Side {
+    /// The words that are one step longer.
+    fn children(self, word: &[u16], n_members: usize) -> Vec<Word> {
+        let child = |member: u16| match self {
+            Self::Left => [word, &[member]].concat(),
+            Self::Right => [&[member], word].concat(),
+        };
+        (0..n_members as u16).map(child).collect()
+    }
+
+    /// The word that is one step shorter; None for a single letter.
+    fn parent(self, word: &[u16]) -> Option<Word> {
+        let shorter = match self {
+            Self::Left => &word[..word.len().saturating_sub(1)],
+            Self::Right => word.get(1..)?,
+        };
+        (!shorter.is_empty()).then(|| shorter.to_vec())
+    }
+}
+
+/// Which words the answer is chosen from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// All that were scored.
+    Any,
+    /// The longest.
+    Last,
+}
+
+/// Runs a strategy. `known` holds scores of earlier runs; `max_evaluations` counts words, known or not.
+pub fn search(
+    strategy: &dyn Strategy,
+    scorer: &dyn Scorer,
+    n_members: usize,
+    known: Vec<(Word, Score)>,
+    max_evaluations: Option<usize>,
+    answer: Answer,
+    exec: &Exec,
+) -> Result<Found> {
+    if n_members == 0 || n_members > usize::from(u16::MAX) {
+        return Err(Error::Invalid(format!("expected between 1 and {} members, got {n_members}", u16::MAX)));
+    }
+    let mut tree = Tree::new(scorer, n_members, known.into_iter().collect(), max_evaluations, exec);
+    let halt = strategy.explore(&mut tree).err();
+    match halt {
+        Some(Halt::Failed(error)) => Err(error),
+        halt => tree.finish(answer, halt),
+    }
+}

@@ -1,0 +1,48 @@
+//! Words drawn at random.
+
+use super::{Explored, Strategy, Tree, Word};
+use crate::random::Stream;
+
+/// Draws words of one length, step by step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Random {
+    /// How many are drawn; equal ones are scored once.
+    pub samples: usize,
+    /// Probabilities of the members, one row a step; rows sum to 1.
+    pub probabilities: Vec<f64>,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+impl Strategy for Random {
+    fn explore(&self, tree: &mut Tree<'_>) -> Explored<()> {
+        let words: Vec<Word> = (0..self.samples).map(|sample| self.word(sample, tree.n_members())).collect();
+        tree.visit(&words, |_| None).map(drop)
+    }
+
+    fn visits(&self, _: usize) -> usize {
+        self.samples
+    }
+}
+
+impl Random {
+    /// One of the words. A stream each: more samples add words and change none.
+    #[must_use]
+    pub fn word(&self, sample: usize, n_members: usize) -> Word {
+        let mut stream = Stream::new(self.seed, sample as u64);
+        self.probabilities.chunks_exact(n_members).map(|row| pick(row, stream.uniform())).collect()
+    }
+}
+
+/// The member at which the running sum of probabilities passes `u`.
+fn pick(probabilities: &[f64], mut u: f64) -> u16 {
+    let mut last = 0;
+    for (member, &p) in probabilities.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+        last = member as u16;
+        if u < p {
+            break;
+        }
+        u -= p;
+    }
+    last
+}
