@@ -788,5 +788,5 @@ class TestMemory:
             search(ops, memory_budget=least - 1, **options)
 
     def test_more_samples_need_more(self):
-        small, large = (self.needed(tiny(5, n), max_steps=2) for n in (50, 200))
+        small, large = (self.needed(tiny(5, n), max_steps=2) for n in (100, 200))
         assert 0 < small < large

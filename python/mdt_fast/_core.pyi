@@ -243,6 +243,7 @@ class Scoring:
         *,
         known: list[tuple[list[int], float, float]],
         max_evaluations: int | None,
+        seconds: float | None,
         last: bool,
         watch: Callable[[list[tuple[list[int], float, float]]], bool],
     ) -> tuple[list[list[int]], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int, str | None, int]: ...
@@ -250,6 +251,7 @@ class Scoring:
         self,
         candidates: list[NDArray[np.float64]],
         *,
+        seconds: float | None,
         watch: Callable[[list[tuple[list[int], float, float]]], bool],
     ) -> tuple[list[tuple[float, float] | None], int]: ...
     def cluster(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[Any], bool] | None: ...

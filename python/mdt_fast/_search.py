@@ -1,4 +1,4 @@
-"""The door to all searches: which trajectory has the best geometry?"""
+"""The door to all searches for the trajectory with the best geometry."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def search(
     seed = check_seed(random_state)
     settings: dict[str, Any] = {
         "strategy": name,
-        "t": t if t == "auto" else check_integer("t", t, minimum=1),
+        "t": _check_time(t),
         "max_steps": None if max_steps is None else check_integer("max_steps", max_steps, minimum=1),
         "beam_width": check_integer("beam_width", beam_width, minimum=1, maximum=_LARGEST),
         **plan.settings(),
@@ -191,6 +191,8 @@ def search(
         count = _search_weights.DEFAULT_BUDGET
     if name == "cma" and find_spec("cma") is None:
         raise ImportError("strategy='cma' needs the package cma: pip install 'mdt_fast[cma]'")
+    if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
+        raise TypeError(f"checkpoint: expected a path or None, got {checkpoint!r}")
     jobs = ops.n_jobs if n_jobs is None else n_jobs
     scoring = plan.make(ops, seed, budget, n_threads(jobs))
     known = Checkpoint(checkpoint, {
@@ -266,6 +268,14 @@ def _check_strategy(strategy: Any, ops: OperatorSet) -> tuple[str, Candidate | N
     return "given", given.weights if given.word is None else given.word
 
 
+def _check_time(t: int | str) -> int | str:
+    if isinstance(t, str):
+        if t == "auto":
+            return t
+        raise ValueError(f"t: expected 'auto' or an integer >= 1, got {t!r}")
+    return check_integer("t", t, minimum=1)
+
+
 def _lengths(
     name: str, given: Candidate | None, settings: dict[str, Any], ops: OperatorSet, n_jobs: int | None
 ) -> tuple[int | None, int]:
@@ -308,7 +318,10 @@ def _check_probabilities(given: Any, t: int, n_members: int) -> NDArray[np.float
         expected = f"shape ({n_members},) or ({t}, {n_members})"
         raise ValueError(f"probabilities: expected {expected}, one for each member, got {chances.shape}")
     if not np.isfinite(chances).all() or (chances < 0).any() or (abs(chances.sum(axis=-1) - 1) > 1e-8).any():
-        raise ValueError(f"probabilities: expected numbers >= 0 that sum to 1 in each row, got {chances.tolist()}")
+        sums = np.atleast_1d(chances.sum(axis=-1)).tolist()
+        raise ValueError(
+            f"probabilities: expected numbers >= 0 that sum to 1 in each row, got {chances.tolist()} with sums {sums}"
+        )
     return np.broadcast_to(chances, (t, n_members))
 
 
@@ -339,7 +352,7 @@ def _draw(
     """Return the one random trajectory of a search that scores nothing: the first that it would score."""
     if words is not None:
         return tuple(scoring.first_word(words))
-    return _search_weights.draw_convex(ops, t, 1, np.random.default_rng(seed))[0]
+    return _search_weights.draw_convex(ops, t, np.random.default_rng(seed))
 
 
 def _over_weights(
@@ -348,8 +361,7 @@ def _over_weights(
     """Run a strategy over weights; return the place of the answer."""
     generator = np.random.default_rng(settings["random_state"])
     if name == "convex":
-        run.score(_search_weights.draw_convex(run.ops, t, settings["n_samples"], generator))
-        return run.best()
+        return _search_weights.convex(run, t, settings["n_samples"], generator)
     if name == "direct":
         return _search_weights.direct(run, t)
     if name == "cma":

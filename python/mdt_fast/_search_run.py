@@ -18,7 +18,7 @@ from ._search_result import HISTORY_DTYPE
 from ._warnings import ConvergenceWarning
 
 # Candidates that are scored at a time: enough to keep threads busy, few enough that little is lost by a stop.
-_BATCH = 16
+BATCH = 16
 
 
 class Stop(Exception):  # noqa: N818  (the end of a search is no error)
@@ -32,7 +32,7 @@ class Stop(Exception):  # noqa: N818  (the end of a search is no error)
 class SearchRun:
     """Scores candidates for strategies, each once, and keeps the history.
 
-    Strategies over words run in the core (:meth:`explore`); those over weights call :meth:`score`, or :meth:`note` where
+    Strategies over words run in the core (:meth:`explore`); those over weights call :meth:`score`, or :meth:`note` if
     they compute scores themselves. All of them resume the same way: what the checkpoint knows is not computed again.
     """
 
@@ -75,7 +75,12 @@ class SearchRun:
         for word, score, _ in known:
             self._reporter.add(len(word), score, is_new=False)
         words, parents, scores, seconds, best, halt, unconverged = self._scoring.search(
-            strategy, known=known, max_evaluations=self.max_evaluations, last=last, watch=self._watch
+            strategy,
+            known=known,
+            max_evaluations=self.max_evaluations,
+            seconds=self._seconds_left(),
+            last=last,
+            watch=self._watch,
         )
         self._n_unconverged += unconverged
         for word, parent, score, took in zip(words, parents.tolist(), scores.tolist(), seconds.tolist(), strict=True):
@@ -87,16 +92,17 @@ class SearchRun:
 
     def score(self, candidates: Sequence[Candidate]) -> list[float]:
         """Return the scores of words or weights."""
-        for start in range(0, len(candidates), _BATCH):
-            batch = {key_of(c): c for c in candidates[start : start + _BATCH] if key_of(c) not in self._places}
+        for start in range(0, len(candidates), BATCH):
+            batch = {key_of(c): c for c in candidates[start : start + BATCH] if key_of(c) not in self._places}
             reached = dict(list(batch.items())[: self._room()])
             unknown = [c for c in reached.values() if self.find(c) is None]
             computed = self._compute(unknown) if unknown else {}
-            for key, candidate in reached.items():
-                evaluation = self.find(candidate) or computed.get(key)
-                if evaluation is None:
-                    raise Stop("time_limit")
-                self.note(evaluation)
+            found = [self.find(c) or computed.get(key) for key, c in reached.items()]
+            is_late = False
+            for evaluation in found:
+                is_late |= evaluation is None or self._record(evaluation)
+            if is_late:
+                raise Stop("time_limit")
             if len(reached) < len(batch):
                 raise Stop("max_evaluations")
         return [self._rows[self._places[key_of(c)]][2] for c in candidates]
@@ -111,11 +117,7 @@ class SearchRun:
             return
         if not self._room():
             raise Stop("max_evaluations")
-        is_new = self.find(evaluation.candidate) is None
-        self._checkpoint.add(evaluation)
-        self._append(evaluation, -1)
-        self._reporter.add(len(evaluation.candidate), evaluation.score, is_new=is_new)
-        if self._watch([]):
+        if self._record(evaluation):
             raise Stop("time_limit")
 
     def warn_of_unconverged(self) -> None:
@@ -134,10 +136,21 @@ class SearchRun:
     def _compute(self, candidates: Sequence[Candidate]) -> dict[object, Evaluation]:
         assert self._scoring is not None
         weights = [self.ops.trajectory(c).weights for c in candidates]
-        scores, unconverged = self._scoring.score(weights, watch=self._watch)
+        scores, unconverged = self._scoring.score(weights, seconds=self._seconds_left(), watch=self._watch)
         self._n_unconverged += unconverged
         pairs = zip(candidates, scores, strict=True)
         return {key_of(c): Evaluation(c, *found) for c, found in pairs if found is not None}
+
+    def _record(self, evaluation: Evaluation) -> bool:
+        """Take in an evaluation; return whether the time is up."""
+        is_new = self.find(evaluation.candidate) is None
+        self._checkpoint.add(evaluation)
+        self._append(evaluation, -1)
+        self._reporter.add(len(evaluation.candidate), evaluation.score, is_new=is_new)
+        return self._watch([])
+
+    def _seconds_left(self) -> float | None:
+        return None if self._time_limit is None else self._time_limit - self._reporter.seconds
 
     def _append(self, evaluation: Evaluation, parent: int) -> None:
         self._places[evaluation.key] = len(self._rows)

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from ._checkpoint import Candidate, Evaluation
 from ._contrastive import contrastive_loss
 from ._operators import OperatorSet
-from ._search_run import SearchRun
+from ._search_run import BATCH, SearchRun
 
 # DIRECT looks at logits between 0 and this.
 _LARGEST_LOGIT = 20.0
@@ -35,10 +35,17 @@ def uniform(ops: OperatorSet, t: int) -> NDArray[np.float64]:
     return on_simplex(ops, np.full((t, len(ops)), 1.0 / len(ops)))
 
 
-def draw_convex(ops: OperatorSet, t: int, n_samples: int, generator: np.random.Generator) -> list[Candidate]:
+def draw_convex(ops: OperatorSet, t: int, generator: np.random.Generator) -> Candidate:
     """Draw weights: rows of uniforms, divided by their sums."""
-    draws = generator.uniform(size=(n_samples, t, len(ops)))
-    return [on_simplex(ops, draw / draw.sum(axis=1, keepdims=True)) for draw in draws]
+    draw = generator.uniform(size=(t, len(ops)))
+    return on_simplex(ops, draw / draw.sum(axis=1, keepdims=True))
+
+
+def convex(run: SearchRun, t: int, n_samples: int, generator: np.random.Generator) -> int:
+    """Score random weights."""
+    for start in range(0, n_samples, BATCH):
+        run.score([draw_convex(run.ops, t, generator) for _ in range(min(BATCH, n_samples - start))])
+    return run.best()
 
 
 def direct(run: SearchRun, t: int) -> int:
@@ -136,10 +143,11 @@ def _contrastive_evaluation(
 
 
 def _has_settled(gaps: list[float], losses: list[float]) -> bool:
+    if min(gaps) <= _SETTLED * gaps[0]:
+        return True
     best = np.minimum.accumulate(losses)
-    tenth = max(1, len(best) // 10)
-    total = best[0] - best[-1]
-    return bool(best[-1 - tenth] - best[-1] <= _SETTLED * total or min(gaps) <= _SETTLED * gaps[0])
+    tenth, total = len(best) // 10, best[0] - best[-1]
+    return bool(tenth > 0 and best[-1 - tenth] - best[-1] <= _SETTLED * total)
 
 
 def on_simplex(ops: OperatorSet, weights: NDArray[np.float64]) -> NDArray[np.float64]:

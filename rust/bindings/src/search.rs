@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use mdt_core::candidate::{Clustered, Clustering, Evaluator, Quality, Rows};
 use mdt_core::csr::Csr;
@@ -12,14 +13,14 @@ use mdt_core::quality::Criterion;
 use mdt_core::search::{
     self, Answer, Beam, EpsilonGreedy, Exhaustive, Halt, Mcts, Random, Score, Scorer, Side, Strategy,
 };
-use mdt_core::spectral::EmbeddingSettings;
-use mdt_core::{Error, OperatorSet, Real};
+use mdt_core::spectral::{EmbeddingSettings, Start};
+use mdt_core::{Error, OperatorSet, Real, Trajectory};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{csr, elements, matrix};
-use crate::funnel::run_watched;
+use crate::funnel::{run, run_watched, to_exception};
 use crate::operator_set::{AnySet, PyOperatorSet};
 
 /// Features of one view.
@@ -172,38 +173,44 @@ impl PyScoring {
         Ok(Random { samples: 1, probabilities, seed }.word(0, self.n_members(py)))
     }
 
-    /// Runs a strategy. `watch` is called now and then with what has been scored since; it stops the search by returning true.
-    #[pyo3(signature = (strategy, *, known, max_evaluations, last, watch))]
+    /// Runs a strategy, for so many seconds. `watch` is called now and then with what has been scored since; it stops the search
+    /// by returning true.
+    #[expect(clippy::too_many_arguments, reason = "mirrors the Python method")]
+    #[pyo3(signature = (strategy, *, known, max_evaluations, seconds, last, watch))]
     fn search<'py>(
         &self,
         py: Python<'py>,
         strategy: StrategyArgument,
         known: Vec<Entry>,
         max_evaluations: Option<usize>,
+        seconds: Option<f64>,
         last: bool,
         watch: Bound<'py, PyAny>,
     ) -> PyResult<Searched<'py>> {
+        let deadline = deadline(seconds);
         match &self.operators.bind(py).get().0 {
-            AnySet::F32(set) => self.search_set(py, set, &strategy, known, max_evaluations, last, watch),
-            AnySet::F64(set) => self.search_set(py, set, &strategy, known, max_evaluations, last, watch),
+            AnySet::F32(set) => self.search_set(py, set, &strategy, known, max_evaluations, deadline, last, watch),
+            AnySet::F64(set) => self.search_set(py, set, &strategy, known, max_evaluations, deadline, last, watch),
         }
     }
 
     /// Score and seconds of trajectories given by their weights, None for those not reached, and how many did not converge.
-    #[pyo3(signature = (candidates, *, watch))]
+    #[pyo3(signature = (candidates, *, seconds, watch))]
     fn score<'py>(
         &self,
         py: Python<'py>,
         candidates: Vec<PyReadonlyArray2<'py, f64>>,
+        seconds: Option<f64>,
         watch: Bound<'py, PyAny>,
     ) -> PyResult<Scored> {
+        let deadline = deadline(seconds);
         match &self.operators.bind(py).get().0 {
-            AnySet::F32(set) => self.score_set(py, set, &candidates, watch),
-            AnySet::F64(set) => self.score_set(py, set, &candidates, watch),
+            AnySet::F32(set) => self.score_set(py, set, &candidates, deadline, watch),
+            AnySet::F64(set) => self.score_set(py, set, &candidates, deadline, watch),
         }
     }
 
-    /// Labels and coordinates of a trajectory given by its weights; None where the quality needs none.
+    /// Labels and coordinates of a trajectory given by its weights; None without settings for them.
     #[pyo3(signature = (weights))]
     fn cluster<'py>(&self, py: Python<'py>, weights: PyReadonlyArray2<'py, f64>) -> PyResult<Option<Labelled<'py>>> {
         match &self.operators.bind(py).get().0 {
@@ -229,6 +236,7 @@ impl PyScoring {
         strategy: &StrategyArgument,
         known: Vec<Entry>,
         max_evaluations: Option<usize>,
+        deadline: Option<Instant>,
         last: bool,
         watch: Bound<'py, PyAny>,
     ) -> PyResult<Searched<'py>> {
@@ -236,7 +244,7 @@ impl PyScoring {
         let known = known.into_iter().map(|(word, value, seconds)| (word, Score { value, seconds })).collect();
         let answer = if last { Answer::Last } else { Answer::Any };
         let members = set.members().len();
-        let (found, unconverged) = self.with_evaluator(py, set, watch, |evaluator, exec| {
+        let (found, unconverged) = self.with_evaluator(py, set, deadline, watch, |evaluator, exec| {
             let scorer: &dyn Scorer = evaluator;
             let found = search::search(&*strategy, scorer, members, known, max_evaluations, answer, exec)?;
             Ok((found, evaluator.unconverged()))
@@ -260,10 +268,11 @@ impl PyScoring {
         py: Python<'py>,
         set: &OperatorSet<T>,
         candidates: &[PyReadonlyArray2<'py, f64>],
+        deadline: Option<Instant>,
         watch: Bound<'py, PyAny>,
     ) -> PyResult<Scored> {
         let candidates = candidates.iter().map(|w| Ok(elements(w)?.to_vec())).collect::<PyResult<Vec<_>>>()?;
-        self.with_evaluator(py, set, watch, |evaluator, exec| {
+        self.with_evaluator(py, set, deadline, watch, |evaluator, exec| {
             let scores = evaluator.score_weights(&candidates, exec)?;
             let scores = scores.into_iter().map(|score| score.map(|s| (s.value, s.seconds))).collect();
             Ok((scores, evaluator.unconverged()))
@@ -276,31 +285,30 @@ impl PyScoring {
         set: &OperatorSet<T>,
         weights: &PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Option<Labelled<'py>>> {
-        let weights = elements(weights)?;
-        let found =
-            self.with_evaluator(py, set, py.None().into_bound(py), |evaluator, exec| evaluator.cluster(weights, exec))?;
-        let Some((Clustered { coordinates, labels, converged }, how)) = found.zip(self.clustering.as_ref()) else {
-            return Ok(None);
-        };
+        let Some(how) = &self.clustering else { return Ok(None) };
+        let trajectory = Trajectory::new(set, elements(weights)?).map_err(to_exception)?;
+        let found = run(py, self.n_threads, usize::MAX, |exec| how.of(&trajectory, Start::Random, exec))?;
+        let Clustered { coordinates, labels, converged } = found;
         let labels: Vec<i32> = bytemuck::allocation::cast_vec(labels);
         let coordinates = matrix(py, coordinates, how.embedding.n_components)?.into_any();
         Ok(Some((labels.into_pyarray(py), coordinates, converged)))
     }
 
-    /// Runs `work` with an evaluator. What it scores goes to `watch` (unless that is None), what it asks a Python function goes to
-    /// that function, both on the calling thread.
+    /// Runs `work` with an evaluator. What it scores goes to `watch`, what it asks a Python function goes to that function, both on
+    /// the calling thread.
     fn with_evaluator<T: Real + Element, R: Send>(
         &self,
         py: Python<'_>,
         set: &OperatorSet<T>,
+        deadline: Option<Instant>,
         watch: Bound<'_, PyAny>,
         work: impl FnOnce(&Evaluator<'_, T>, &Exec) -> mdt_core::Result<R> + Send,
     ) -> PyResult<R> {
         let journal: Mutex<Vec<Entry>> = Mutex::default();
         let desk = Desk::default();
         let listener = |word: &[u16], score: Score| lock(&journal).push((word.to_vec(), score.value, score.seconds));
-        let watch = (!watch.is_none()).then(|| watch.unbind());
-        let run = |exec: &Exec, wake: &(dyn Fn() + Sync)| {
+        let watch = watch.unbind();
+        let scored = |exec: &Exec, wake: &(dyn Fn() + Sync)| {
             let judge = |name: &str, clustered: &Clustered<T>| {
                 let Judgement::Function(function) = &self.judgement else {
                     return Err(Error::Invalid("expected a function".into()));
@@ -319,19 +327,20 @@ impl PyScoring {
                     views: self.views(),
                 },
             };
-            let evaluator = Evaluator::new(set, quality, self.memory_budget, &listener, exec)?;
+            let evaluator = Evaluator::new(set, quality, self.memory_budget, deadline, &listener, exec)?;
             work(&evaluator, exec)
         };
-        run_watched(py, self.n_threads, run, |py, stopped| {
+        let tell = |py: Python<'_>| -> PyResult<bool> {
+            let news = std::mem::take(&mut *lock(&journal));
+            watch.bind(py).call1((news,))?.extract()
+        };
+        let result = run_watched(py, self.n_threads, scored, |py, stopped| {
             desk.answer_one(py, stopped)?;
-            match &watch {
-                Some(watch) if !stopped => {
-                    let news = std::mem::take(&mut *lock(&journal));
-                    watch.bind(py).call1((news,))?.extract()
-                }
-                _ => Ok(false),
-            }
-        })
+            if stopped { Ok(false) } else { tell(py) }
+        })?;
+        // The last ones, too late for the watch.
+        tell(py)?;
+        Ok(result)
     }
 
     fn views(&self) -> Vec<(Rows<'_>, f64)> {
@@ -342,6 +351,12 @@ impl PyScoring {
         };
         self.view_weights.iter().enumerate().map(|(view, &weight)| (rows(view), weight)).collect()
     }
+}
+
+/// The moment so many seconds from now.
+fn deadline(seconds: Option<f64>) -> Option<Instant> {
+    let wait = Duration::try_from_secs_f64(seconds?.max(0.0)).ok()?;
+    Instant::now().checked_add(wait)
 }
 
 fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {

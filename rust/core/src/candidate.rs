@@ -22,7 +22,7 @@ use crate::neighbours::Coordinates;
 use crate::operator_set::OperatorSet;
 use crate::quality::Criterion;
 use crate::search::{Score, Scorer, Word};
-use crate::spectral::{Decomposition, EmbeddingSettings, Start, embed, random_start};
+use crate::spectral::{Decomposition, EmbeddingSettings, Start, embed, random_start, start_columns};
 use crate::trajectory::Trajectory;
 use crate::transition::Direction;
 use crate::{Contrastive, Error, Real, Result};
@@ -96,31 +96,44 @@ pub struct Evaluator<'a, T> {
     quality: Quality<'a, T>,
     start: Option<Vec<T>>,
     images: Mutex<Images<T>>,
+    deadline: Option<Instant>,
     listener: &'a Listener<'a>,
+    scored: AtomicUsize,
     unconverged: AtomicUsize,
 }
 
 impl<'a, T: Real> Evaluator<'a, T> {
-    /// `memory_budget`: bytes that blocks kept for longer words may take; an error if there is no room for one.
+    /// `memory_budget`: bytes that blocks kept for longer words may take; an error if there is no room for one. After the
+    /// `deadline` no candidate is begun, but one has been scored in any case.
     pub fn new(
         set: &'a OperatorSet<T>,
         quality: Quality<'a, T>,
         memory_budget: usize,
+        deadline: Option<Instant>,
         listener: &'a Listener<'a>,
         exec: &Exec,
     ) -> Result<Self> {
-        let start = match quality.clustering() {
-            Some(Clustering { embedding, .. }) => random_start::<T>(set.n(), embedding.rank(), embedding.seed, exec)?,
-            None => None,
-        };
-        let bytes = start.as_ref().map_or(0, |block| size_of_val(&block[..]));
+        let (mut start, mut bytes) = (None, 0);
+        if let Some(Clustering { embedding, .. }) = quality.clustering() {
+            bytes = set.n() * start_columns(embedding.rank()) * size_of::<T>();
+            start = random_start::<T>(set.n(), embedding.rank(), embedding.seed, exec)?;
+        }
         if bytes > memory_budget {
             return Err(Error::Invalid(format!(
                 "memory_budget: expected at least {bytes} bytes, one block of vectors, got {memory_budget}"
             )));
         }
         let images = Mutex::new(Images::new(memory_budget.checked_div(bytes).unwrap_or(0)));
-        Ok(Self { set, quality, start, images, listener, unconverged: AtomicUsize::new(0) })
+        Ok(Self {
+            set,
+            quality,
+            start,
+            images,
+            deadline,
+            listener,
+            scored: AtomicUsize::new(0),
+            unconverged: AtomicUsize::new(0),
+        })
     }
 
     /// Candidates so far whose coordinates are not within the tolerance.
@@ -128,17 +141,11 @@ impl<'a, T: Real> Evaluator<'a, T> {
         self.unconverged.load(Ordering::Relaxed)
     }
 
-    /// Coordinates and labels of a trajectory given by its weights; None where the quality needs none.
-    pub fn cluster(&self, weights: &[f64], exec: &Exec) -> Result<Option<Clustered<T>>> {
-        let trajectory = Trajectory::new(self.set, weights)?;
-        self.quality.clustering().map(|how| how.of(&trajectory, Start::Random, exec)).transpose()
-    }
-
     /// Scores of trajectories given by their weights; None for those that were not reached before the work was stopped.
     pub fn score_weights(&self, candidates: &[Vec<f64>], exec: &Exec) -> Result<Vec<Option<Score>>> {
         let score = |i: usize, exec: &Exec| {
             let trajectory = Trajectory::new(self.set, &candidates[i])?;
-            self.rate(&trajectory, &format!("with the weights {:?}", candidates[i]), Start::Random, exec)
+            self.rate(&trajectory, &name(&candidates[i], self.set.members().len()), Start::Random, exec)
         };
         self.each(candidates.len(), exec, score, |_, _| ())
     }
@@ -146,8 +153,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
     /// Scores a word.
     fn score_word(&self, word: &[u16], exec: &Exec) -> Result<f64> {
         let trajectory = Trajectory::of_word(self.set, word)?;
-        let letters: Vec<String> = word.iter().map(u16::to_string).collect();
-        let name = format!("({})", letters.join(", "));
+        let name = name_of_word(word.iter().copied().map(usize::from));
         let Some(block) = &self.start else { return self.rate(&trajectory, &name, Start::Random, exec) };
         let image = self.image(word, block, exec)?;
         self.rate(&trajectory, &name, Start::Applied { block, image: &image }, exec)
@@ -202,7 +208,11 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let scores: Vec<OnceLock<Score>> = (0..count).map(|_| OnceLock::new()).collect();
         let one = |i: usize, exec: &Exec| -> Result<()> {
             let began = Instant::now();
+            if self.deadline.is_some_and(|end| began >= end) && self.scored.load(Ordering::Relaxed) > 0 {
+                return Err(Error::Interrupted);
+            }
             let value = score(i, exec)?;
+            self.scored.fetch_add(1, Ordering::Relaxed);
             let scored = Score { value, seconds: began.elapsed().as_secs_f64() };
             tell(i, *scores[i].get_or_init(|| scored));
             Ok(())
@@ -228,7 +238,13 @@ impl<T: Real> Scorer for Evaluator<'_, T> {
 }
 
 impl Clustering {
-    fn of<T: Real>(&self, trajectory: &Trajectory<'_, T>, start: Start<'_, T>, exec: &Exec) -> Result<Clustered<T>> {
+    /// Coordinates and labels of a trajectory.
+    pub fn of<T: Real>(
+        &self,
+        trajectory: &Trajectory<'_, T>,
+        start: Start<'_, T>,
+        exec: &Exec,
+    ) -> Result<Clustered<T>> {
         let embedding = embed(trajectory, Decomposition::Uniform, &self.embedding, start, exec)?;
         let found = k_means(&embedding.coordinates, self.embedding.n_components, &self.k_means, exec)?;
         let (coordinates, converged) = (embedding.coordinates, embedding.converged);
@@ -289,6 +305,19 @@ impl Rows<'_> {
             }
             Self::Sparse(rows) => criterion.of(Coordinates::Sparse(rows), labels, n_labels, exec),
         }
+    }
+}
+
+fn name_of_word(letters: impl Iterator<Item = usize>) -> String {
+    format!("({})", letters.map(|letter| letter.to_string()).collect::<Vec<_>>().join(", "))
+}
+
+/// A trajectory by its word, if it is one, or by its weights.
+fn name(weights: &[f64], members: usize) -> String {
+    let letter = |row: &[f64]| row.iter().position(|&w| w == 1.0);
+    match weights.chunks(members).map(letter).collect::<Option<Vec<_>>>() {
+        Some(word) => name_of_word(word.into_iter()),
+        None => format!("with the weights {:?}", weights.chunks(members).collect::<Vec<_>>()),
     }
 }
 

@@ -85,13 +85,17 @@ impl<'a> Tree<'a> {
                 self.known.insert(word.clone(), *score);
             }
         }
+        let mut is_complete = true;
         for word in words {
-            let Some(&score) = self.known.get(word) else { return Err(Halt::Stopped) };
+            let Some(&score) = self.known.get(word) else {
+                is_complete = false;
+                continue;
+            };
             let parent = parent(word).and_then(|w| self.places.get(&w).copied());
             self.places.insert(word.clone(), self.nodes.len());
             self.nodes.push(Node { word: word.clone(), parent, score });
         }
-        Ok(())
+        if is_complete { Ok(()) } else { Err(Halt::Stopped) }
     }
 
     pub(super) fn finish(self, answer: Answer, halt: Option<Halt>) -> Result<Found> {

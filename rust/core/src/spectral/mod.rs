@@ -17,4 +17,4 @@ mod tall;
 pub use embedding::{Decomposition, Embedding, EmbeddingSettings, embed};
 pub use maps::Scaled;
 pub use multiview::{MultiviewEmbedding, embed_multiview};
-pub use svd::{Start, Svd, SvdSettings, random_start, svd};
+pub use svd::{Start, Svd, SvdSettings, random_start, start_columns, svd};

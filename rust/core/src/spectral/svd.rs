@@ -121,6 +121,12 @@ pub enum Start<'a, T> {
     },
 }
 
+/// Columns of the block that [`Start::Random`] begins with.
+#[must_use]
+pub fn start_columns(rank: usize) -> usize {
+    Widths::block_for(rank)
+}
+
 /// The orthonormal block that [`Start::Random`] begins with; None where a matrix of this size is decomposed as a whole.
 pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> Result<Option<Vec<T>>> {
     let widths = Widths::new(rank, n);
