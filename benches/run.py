@@ -12,6 +12,7 @@ import bench_build
 import bench_candidate
 import bench_import
 import bench_neighbors
+import bench_search
 import bench_spmm
 import mdt_fast as mdt
 
@@ -21,7 +22,7 @@ def main() -> None:
     versions = ", ".join(f"{name} {package.__version__}" for name, package in packages.items())
     machine = f"{os.cpu_count()} cores, {platform.machine()}"
     print(f"Python {platform.python_version()}, {versions}; {machine}; {time.strftime('%Y-%m-%d')}\n")
-    for bench in (bench_spmm, bench_neighbors, bench_build, bench_candidate, bench_import):
+    for bench in (bench_spmm, bench_neighbors, bench_build, bench_candidate, bench_search, bench_import):
         bench.run()
 
 

@@ -9,3 +9,4 @@ mod neighbours;
 mod operators;
 mod oracle;
 mod samples;
+mod search;

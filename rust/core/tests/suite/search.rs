@@ -1,0 +1,277 @@
+//! Searches on problems whose best word is known, and the evaluator against what it is made of.
+
+use std::sync::Mutex;
+
+use mdt_core::candidate::{Clustering, Evaluator, Quality, Rows};
+use mdt_core::exec::Exec;
+use mdt_core::kmeans::KMeansSettings;
+use mdt_core::quality::Criterion;
+use mdt_core::random::{Stream, mix};
+use mdt_core::search::{
+    Answer, Beam, EpsilonGreedy, Exhaustive, Found, Halt, Mcts, Random, Score, Scorer, Side, Strategy, Word, search,
+};
+use mdt_core::spectral::{EmbeddingSettings, Start};
+use mdt_core::{Error, Member, OperatorSet, Result, Trajectory};
+use proptest::prelude::*;
+
+use crate::samples::walks;
+
+/// Scores by a rule, and remembers what it was asked.
+struct Rule<F> {
+    rule: F,
+    asked: Mutex<Vec<Word>>,
+}
+
+impl<F: Fn(&[u16]) -> f64 + Sync> Rule<F> {
+    fn new(rule: F) -> Self {
+        Self { rule, asked: Mutex::default() }
+    }
+
+    fn asked(&self) -> Vec<Word> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl<F: Fn(&[u16]) -> f64 + Sync> Scorer for Rule<F> {
+    fn score(&self, words: &[Word], _: &Exec) -> Result<Vec<Option<Score>>> {
+        self.asked.lock().unwrap().extend(words.iter().cloned());
+        Ok(words.iter().map(|word| Some(Score { value: (self.rule)(word), seconds: 0.0 })).collect())
+    }
+}
+
+/// A random table of scores.
+fn table(seed: u64) -> impl Fn(&[u16]) -> f64 + Sync {
+    move |word: &[u16]| {
+        let key = word.iter().fold(word.len() as u64, |key, &letter| mix(key ^ mix(u64::from(letter))));
+        Stream::new(seed, key).uniform()
+    }
+}
+
+/// A random problem in which neighbours of a good word are good: scores add up along the word.
+fn walk(seed: u64) -> impl Fn(&[u16]) -> f64 + Sync {
+    let step = table(seed);
+    move |word: &[u16]| (1..=word.len()).map(|length| step(&word[..length]) - 0.45).sum()
+}
+
+fn run(strategy: &dyn Strategy, scorer: &dyn Scorer, members: usize) -> Found {
+    search(strategy, scorer, members, Vec::new(), None, Answer::Any, &Exec::with_threads(2)).unwrap()
+}
+
+fn best(found: &Found) -> (Word, f64) {
+    let node = &found.nodes[found.best];
+    (node.word.clone(), node.score.value)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_wide_beam_sees_everything(seed: u64, members in 1_usize..4, depth in 1_usize..5) {
+        let rule = Rule::new(table(seed));
+        let beam = Beam { width: members.pow(depth as u32), depth, side: Side::Left };
+        let all = run(&Exhaustive { depth }, &rule, members);
+        let wide = run(&beam, &rule, members);
+        prop_assert_eq!(best(&all), best(&wide));
+        prop_assert_eq!(all.nodes.len(), wide.nodes.len());
+        prop_assert_eq!(all.nodes.len(), Exhaustive { depth }.visits(members));
+        prop_assert_eq!(all.nodes.len(), beam.visits(members));
+    }
+
+    #[test]
+    fn nodes_are_distinct_and_know_their_parents(seed: u64, members in 1_usize..4, depth in 1_usize..6) {
+        let strategies: [(Box<dyn Strategy>, Side); 6] = [
+            (Box::new(Beam { width: 2, depth, side: Side::Left }), Side::Left),
+            (Box::new(Beam { width: 2, depth, side: Side::Right }), Side::Right),
+            (Box::new(EpsilonGreedy { epsilon: 0.5, depth, side: Side::Left, seed }), Side::Left),
+            (Box::new(Mcts { playouts: 20, depth, exploration: 0.5, seed }), Side::Left),
+            (Box::new(Exhaustive { depth: depth.min(4) }), Side::Left),
+            (Box::new(Random { samples: 20, probabilities: vec![1.0 / members as f64; members * depth], seed }), Side::Left),
+        ];
+        for (strategy, side) in strategies {
+            let rule = Rule::new(table(seed));
+            let found = run(&*strategy, &rule, members);
+            let mut asked = rule.asked();
+            asked.sort();
+            asked.dedup();
+            prop_assert_eq!(asked.len(), found.nodes.len());
+            prop_assert!(found.nodes.len() <= strategy.visits(members));
+            for node in &found.nodes {
+                prop_assert!((1..=depth).contains(&node.word.len()));
+                if let Some(parent) = node.parent {
+                    let shorter = match side {
+                        Side::Left => &node.word[..node.word.len() - 1],
+                        Side::Right => &node.word[1..],
+                    };
+                    prop_assert_eq!(&found.nodes[parent].word[..], shorter);
+                }
+                prop_assert!(node.score.value <= best(&found).1);
+            }
+        }
+    }
+
+    /// A run with what another one knew asks for nothing twice and ends the same.
+    #[test]
+    fn known_scores_are_not_asked_for(seed: u64, known in 0_usize..40) {
+        let strategy = Mcts { playouts: 30, depth: 5, exploration: 0.5, seed };
+        let first = run(&strategy, &Rule::new(table(seed)), 2);
+        let kept: Vec<_> = first.nodes.iter().take(known).map(|n| (n.word.clone(), n.score)).collect();
+        let rule = Rule::new(table(seed));
+        let exec = Exec::with_threads(1);
+        let again = search(&strategy, &rule, 2, kept.clone(), None, Answer::Any, &exec).unwrap();
+        prop_assert_eq!(rule.asked().len(), first.nodes.len() - kept.len());
+        prop_assert_eq!(again, first);
+    }
+
+    #[test]
+    fn budgets_are_exact(seed: u64, budget in 1_usize..40) {
+        let strategy = Beam { width: 3, depth: 6, side: Side::Left };
+        let rule = Rule::new(table(seed));
+        let exec = Exec::with_threads(1);
+        let found = search(&strategy, &rule, 3, Vec::new(), Some(budget), Answer::Any, &exec).unwrap();
+        prop_assert_eq!(found.nodes.len(), budget);
+        prop_assert_eq!(found.halt, Some(Halt::Budget));
+        let all = run(&strategy, &Rule::new(table(seed)), 3);
+        prop_assert_eq!(&found.nodes[..], &all.nodes[..budget]);
+    }
+}
+
+#[test]
+fn ties_go_to_the_shorter_and_then_to_the_first() {
+    let found = run(&Exhaustive { depth: 3 }, &Rule::new(|_: &[u16]| 1.0), 3);
+    assert_eq!(best(&found).0, [0]);
+    let long = Rule::new(|word: &[u16]| if word.len() > 1 { 1.0 } else { 0.0 });
+    assert_eq!(best(&run(&Beam { width: 2, depth: 4, side: Side::Left }, &long, 2)).0, [0, 0]);
+    let last = |side| {
+        let exec = Exec::with_threads(1);
+        let found =
+            search(&Beam { width: 1, depth: 3, side }, &long, 2, Vec::new(), None, Answer::Last, &exec).unwrap();
+        best(&found).0
+    };
+    assert_eq!(last(Side::Left), [0, 0, 0]);
+    assert_eq!(last(Side::Right), [0, 0, 0]);
+}
+
+#[test]
+fn a_beam_beats_a_greedy_search_on_average() {
+    let mut gain = 0.0;
+    for seed in 0..100 {
+        let score = |width| best(&run(&Beam { width, depth: 8, side: Side::Left }, &Rule::new(walk(seed)), 3)).1;
+        gain += score(3) - score(1);
+    }
+    assert!(gain / 100.0 > 0.1, "{gain}");
+}
+
+#[test]
+fn greedy_steps_are_random_as_often_as_epsilon_says() {
+    let greedy = |seed| run(&Beam { width: 1, depth: 6, side: Side::Left }, &Rule::new(walk(seed)), 3);
+    let epsilon =
+        |epsilon, seed| run(&EpsilonGreedy { epsilon, depth: 6, side: Side::Left, seed }, &Rule::new(walk(seed)), 3);
+    assert!((0..20).all(|seed| epsilon(0.0, seed).nodes == greedy(seed).nodes));
+    assert!((0..20).filter(|&seed| epsilon(1.0, seed).nodes != greedy(seed).nodes).count() > 10);
+}
+
+/// One word of 3^6 is best, and every right step towards it pays a little.
+#[test]
+fn tree_search_finds_a_planted_word() {
+    let planted = |seed: u64| -> Word { (0..6).map(|i| Stream::new(seed, i).below(3) as u16).collect() };
+    let found = (0..20).filter(|&seed| {
+        let target = planted(seed);
+        let rule = Rule::new(|word: &[u16]| {
+            word.iter().zip(&target).take_while(|(a, b)| a == b).count() as f64 - 0.1 * word.len() as f64
+        });
+        let strategy = Mcts { playouts: 150, depth: 6, exploration: 0.5, seed };
+        best(&run(&strategy, &rule, 3)).0 == target
+    });
+    // 300 of 1,092 words: drawing them at random would find it in 5 or 6 cases of 20.
+    assert!(found.count() >= 18);
+}
+
+#[test]
+fn random_words_follow_the_probabilities() {
+    let probabilities = [0.7, 0.2, 0.1, 0.0, 0.5, 0.5];
+    let strategy = Random { samples: 1, probabilities: probabilities.to_vec(), seed: 3 };
+    let mut counts = [0.0_f64; 6];
+    for sample in 0..20_000 {
+        for (step, letter) in strategy.word(sample, 3).into_iter().enumerate() {
+            counts[3 * step + usize::from(letter)] += 1.0;
+        }
+    }
+    let expected = probabilities.map(|p| 20_000.0 * p);
+    let chi2: f64 = counts.iter().zip(expected).filter(|(_, e)| *e > 0.0).map(|(c, e)| (c - e).powi(2) / e).sum();
+    assert_eq!(counts[3], 0.0);
+    // Three degrees of freedom, one in a thousand.
+    assert!(chi2 < 16.3, "{counts:?}");
+}
+
+#[test]
+fn a_scorer_that_fails_ends_the_search() {
+    struct Broken;
+    impl Scorer for Broken {
+        fn score(&self, _: &[Word], _: &Exec) -> Result<Vec<Option<Score>>> {
+            Err(Error::Invalid("broken".into()))
+        }
+    }
+    let exec = Exec::with_threads(1);
+    let found = search(&Exhaustive { depth: 2 }, &Broken, 2, Vec::new(), None, Answer::Any, &exec);
+    assert_eq!(found.unwrap_err(), Error::Invalid("broken".into()));
+}
+
+fn set() -> OperatorSet<f64> {
+    OperatorSet::new(walks(600, 2, 1), vec![Member::Walk(0), Member::Walk(1)]).unwrap()
+}
+
+fn clustering(n_components: usize) -> Clustering {
+    Clustering {
+        embedding: EmbeddingSettings { n_components, drop_first: true, tolerance: 1e-3, max_iterations: 300, seed: 5 },
+        k_means: KMeansSettings { n_clusters: 4, n_init: 2, max_iterations: 300, tolerance: 1e-4, seed: 5 },
+    }
+}
+
+fn by_hand(set: &OperatorSet<f64>, word: &[u16], exec: &Exec) -> f64 {
+    let how = clustering(4);
+    let labels = how.of(&Trajectory::of_word(set, word).unwrap(), Start::Random, exec).unwrap().labels;
+    let score = |walk: usize| {
+        let rows = mdt_core::neighbours::Coordinates::Sparse(set.walks()[walk].matrix());
+        Criterion::DaviesBouldin.of(rows, &labels, 4, exec).unwrap()
+    };
+    -(0.25 * score(0) + 0.75 * score(1))
+}
+
+/// Whatever is kept, whoever asks and on however many threads: a score is a function of the word.
+#[test]
+fn scores_do_not_depend_on_what_is_kept() {
+    let set = set();
+    let listener = |_: &[u16], _: Score| ();
+    let block = 600 * 16 * 8;
+    let strategy = Beam { width: 2, depth: 4, side: Side::Left };
+    let mut histories = Vec::new();
+    for (budget, threads) in [(block, 1), (3 * block, 2), (1 << 30, 2), (1 << 30, 1)] {
+        let exec = Exec::with_threads(threads);
+        let quality = Quality::Labels {
+            clustering: clustering(4),
+            criterion: Criterion::DaviesBouldin,
+            views: vec![(Rows::Walk(0), 0.25), (Rows::Walk(1), 0.75)],
+        };
+        let evaluator = Evaluator::new(&set, quality, budget, None, &listener, &exec).unwrap();
+        let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
+        for node in &found.nodes {
+            assert_eq!(node.score.value, by_hand(&set, &node.word, &exec), "{:?}", node.word);
+        }
+        histories.push(found.nodes.into_iter().map(|n| (n.word, n.parent)).collect::<Vec<_>>());
+    }
+    assert!(histories.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn a_budget_for_less_than_one_block_is_refused() {
+    let set = set();
+    let exec = Exec::with_threads(1);
+    let quality = Quality::Labels {
+        clustering: clustering(4),
+        criterion: Criterion::CalinskiHarabasz,
+        views: vec![(Rows::Walk(0), 1.0)],
+    };
+    let listener = |_: &[u16], _: Score| ();
+    let error = Evaluator::new(&set, quality, 600 * 16 * 8 - 1, None, &listener, &exec).err().unwrap();
+    assert!(error.to_string().contains("76800"), "{error}");
+}
