@@ -1,4 +1,4 @@
-"""Two noisy views of handwritten digits become walks; a trajectory of them becomes coordinates and clusters.
+"""Two noisy views of handwritten digits become walks; a trajectory of them, searched for, becomes clusters.
 
 Run with `make demo`. Needs nothing but what scikit-learn bundles. Pictures go to `demo-output/`.
 """
@@ -64,25 +64,29 @@ def main() -> None:
 
 
 def cluster(ops: mdt.OperatorSet, digit: np.ndarray) -> None:
-    """Choose how long to walk, embed, find clusters, and compare each view alone with both in turns."""
+    """Choose how long to walk, search for the way, and compare: each view alone, both in turns, what was found."""
     start = time.perf_counter()
     selected = mdt.select_time(ops)
     print(f"{selected!r}, in {time.perf_counter() - start:.1f} s")
-    words = {name: [v] * selected.t for v, name in enumerate(ops.names)}
-    words["alternating"] = [s % 2 for s in range(selected.t)]
-    print(f"\nClusters after {selected.t} steps ({N_CLUSTERS} of them, k-means on {N_CLUSTERS} coordinates):")
-    print(f"{'views':<14}{'AMI':>6}  {'score':>6}  {'ms':>5}")
-    for name, word in words.items():
+    ways = {name: [v] * selected.t for v, name in enumerate(ops.names)}
+    ways["alternating"] = [s % 2 for s in range(selected.t)]
+    ways |= {strategy: strategy for strategy in ("random", "mean", "beam", "direct")}
+    print(f"\nClusters about {selected.t} steps on ({N_CLUSTERS} of them, k-means on {N_CLUSTERS} coordinates):")
+    print(f"{'way':<14}{'AMI':>6}  {'score':>6}  {'candidates':>10}  {'s':>5}")
+    found = {}
+    for name, way in ways.items():
         start = time.perf_counter()
-        embedding = mdt.embed(ops.trajectory(word), N_CLUSTERS)
-        labels = mdt.k_means(embedding.coordinates, N_CLUSTERS, random_state=0).labels
-        took = 1e3 * (time.perf_counter() - start)
-        score = mdt.quality.calinski_harabasz(ops, labels)
-        print(f"{name:<14}{adjusted_mutual_info_score(digit, labels):6.1%}  {score:6.2f}  {took:5.0f}")
-    draw(selected, embedding, digit, labels)
+        res = mdt.search(ops, N_CLUSTERS, strategy=way, t=selected.t, n_init=5)
+        took = time.perf_counter() - start
+        agreement = adjusted_mutual_info_score(digit, res.labels)
+        print(f"{name:<14}{agreement:6.1%}  {res.score:6.2f}  {res.n_evaluations:>10}  {took:5.2f}")
+        found[name] = res
+    beam = found["beam"]
+    print(f"\nThe beam search ended at {beam.trajectory!r}")
+    draw(selected, beam, digit)
 
 
-def draw(selected: mdt.TimeSelection, embedding: mdt.Embedding, digit: np.ndarray, labels: np.ndarray) -> None:
+def draw(selected: mdt.TimeSelection, beam: mdt.SearchResult, digit: np.ndarray) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -90,14 +94,17 @@ def draw(selected: mdt.TimeSelection, embedding: mdt.Embedding, digit: np.ndarra
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
     selected.plot(ax)
     figure.savefig(PICTURES / "time.png", dpi=150)
+    figure, ax = plt.subplots(figsize=(7, 6), layout="constrained")
+    beam.plot_tree(ax)
+    figure.savefig(PICTURES / "tree.png", dpi=150)
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharex=True, sharey=True)
-    x, y = embedding.coordinates[:, :2].T
-    for ax, title, colour in zip(axes, ("digit", "cluster"), (digit, labels), strict=True):
+    x, y = mdt.embed(beam.trajectory, 2).coordinates.T
+    for ax, title, colour in zip(axes, ("digit", "cluster"), (digit, beam.labels), strict=True):
         points = ax.scatter(x, y, c=colour, cmap="tab10", s=9, linewidths=0)
         ax.legend(*points.legend_elements(), title=title, fontsize="small", loc="best")
         ax.set(title=f"coloured by {title}", xlabel="coordinate 1", ylabel="coordinate 2")
     figure.savefig(PICTURES / "embedding.png", dpi=150)
-    print(f"\nPictures: {PICTURES}/time.png, {PICTURES}/embedding.png")
+    print(f"Pictures: {PICTURES}/time.png, {PICTURES}/tree.png, {PICTURES}/embedding.png")
 
 
 if __name__ == "__main__":

@@ -531,13 +531,13 @@ class TestCheckpoint:
         assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-# Arguments: case, checkpoint (or nothing), pause of each evaluation, where to write the answer.
+# Arguments: case, checkpoint (or nothing), pause of each evaluation, work of those without pauses, file of the answer.
 KILLED = """
     import json, sys, time
     import numpy as np
     import mdt_fast as mdt
 
-    case, path, pause, out = sys.argv[1], sys.argv[2] or None, float(sys.argv[3]), sys.argv[4]
+    case, path, pause, work, out = sys.argv[1], sys.argv[2] or None, float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
     n_calls = 0
 
     def quality(ops, labels, coordinates):
@@ -556,8 +556,8 @@ KILLED = """
         "beam": (60, {"strategy": "beam", "max_steps": 8, "quality": quality}),
         "mcts": (60, {"strategy": "mcts", "max_steps": 6, "n_playouts": 40, "quality": quality}),
         "direct": (60, {"strategy": "direct", "t": 3, "max_evaluations": 40, "quality": quality}),
-        "native beam": (400, {"strategy": "beam", "max_steps": 30, "beam_width": 4}),
-        "contrastive": (400, {"strategy": "contrastive", "t": 6, "max_iter": 40}),
+        "native beam": (400 * work, {"strategy": "beam", "max_steps": 30, "beam_width": 4}),
+        "contrastive": (400, {"strategy": "contrastive", "t": 6, "max_iter": 40 * work}),
     }
     n, options = cases[case]
     ops = operators(n, 3)
@@ -578,9 +578,10 @@ KILLED = """
 CASES = ["beam", "mcts", "direct", "native beam", "contrastive"]
 
 
-def run_killed(case, checkpoint, out, *, pause=0.0, after=None):
+def run_killed(case, checkpoint, out, *, pause=0.0, work=1, after=None):
     """Run the search in a process of its own, killed `after` seconds; return what it wrote, if it came so far."""
-    command = [sys.executable, "-c", textwrap.dedent(KILLED), case, str(checkpoint or ""), str(pause), str(out)]
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), case, str(checkpoint or "")]
+    command += [str(pause), str(work), str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout.readline() == "started\n"
@@ -595,16 +596,16 @@ def run_killed(case, checkpoint, out, *, pause=0.0, after=None):
     return json.loads(out.read_text())
 
 
-def undisturbed_and_survivor(case, folder, moments, pause):
+def undisturbed_and_survivor(case, folder, moments, pause, work=1):
     """The same search, once without a break and once killed at each of the moments, then left to end."""
     folder = folder / case.replace(" ", "-")
     folder.mkdir()
-    undisturbed = run_killed(case, None, folder / "undisturbed.json")
+    undisturbed = run_killed(case, None, folder / "undisturbed.json", work=work)
     path = folder / "checkpoint"
     for after in moments:
-        run_killed(case, path, folder / "never.json", pause=pause, after=after)
+        run_killed(case, path, folder / "never.json", pause=pause, work=work, after=after)
         assert path.is_file() or after < 0.5
-    return undisturbed, run_killed(case, path, folder / "survivor.json")
+    return undisturbed, run_killed(case, path, folder / "survivor.json", work=work)
 
 
 @pytest.fixture(scope="module")
@@ -630,7 +631,7 @@ class TestKilled:
     def test_many_times_and_late(self, case, tmp_path):
         rng = np.random.default_rng()
         moments = [*rng.uniform(0.0, 10.0, size=4), 12.0]
-        undisturbed, survivor = undisturbed_and_survivor(case, tmp_path, moments, 0.4)
+        undisturbed, survivor = undisturbed_and_survivor(case, tmp_path, moments, 0.4, work=10)
         assert survivor["answer"] == undisturbed["answer"]
         if undisturbed["n_calls"]:
             # Twelve seconds hold about thirty evaluations, of which all but those of the last seconds were written.

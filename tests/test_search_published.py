@@ -40,22 +40,16 @@ def load(name):
     return mdt.build_operators(data.views, preset="published"), data.target
 
 
-def scores(name, strategy, n_runs, **options):
-    """The AMI of each of several searches, one a seed."""
+def search(name, strategy, seed, **options):
     ops, target = load(name)
-    found = []
-    for seed in range(n_runs):
-        res = mdt.search(
-            ops,
-            len(np.unique(target)),
-            strategy=strategy,
-            t=PUBLISHED[name]["t"],
-            random_state=seed,
-            progress=False,
-            **options,
-        )
-        found.append(adjusted_mutual_info_score(target, res.labels))
-    return np.array(found)
+    settings = {"t": PUBLISHED[name]["t"], "random_state": seed, "progress": False}
+    return mdt.search(ops, len(np.unique(target)), strategy=strategy, **settings, **options)
+
+
+def scores(name, strategy, n_runs):
+    """The AMI of each of several searches, one a seed."""
+    _, target = load(name)
+    return np.array([adjusted_mutual_info_score(target, search(name, strategy, s).labels) for s in range(n_runs)])
 
 
 def compare(name, strategy, found, note=""):
@@ -93,6 +87,19 @@ def test_searched_trajectories(name, strategy):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOADERS)
 def test_beam_with_the_choices_of_the_authors(name):
-    found = scores(name, "beam", N_SEARCHES, **AUTHORS)
-    difference, allowed = compare(name, "beam", found, " as the authors' code")
+    """Ten dimensions are those of the search; what it found is clustered in as many as there are clusters.
+
+    The published spread is that of k-means starts on one answer: here too each answer has several.
+    """
+    _, target = load(name)
+    k, found, as_searched = len(np.unique(target)), [], []
+    for seed in range(N_SEARCHES):
+        res = search(name, "beam", seed, **AUTHORS)
+        as_searched.append(adjusted_mutual_info_score(target, res.labels))
+        coordinates = mdt.embed(res.trajectory, k, random_state=seed).coordinates
+        for start in range(5):
+            labels = mdt.k_means(coordinates, k, n_init=1, random_state=start).labels
+            found.append(adjusted_mutual_info_score(target, labels))
+    compare(name, "beam", np.array(as_searched), " as the authors' code, labels of the search itself")
+    difference, allowed = compare(name, "beam", np.array(found), " as the authors' code")
     assert difference >= -allowed
