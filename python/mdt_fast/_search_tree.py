@@ -1,0 +1,242 @@
+"""The words of a search as a circular tree."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Scores that are turned round so that higher is better.
+_NEGATED = ("davies_bouldin", "contrastive")
+
+_RING_COLOR = "0.88"
+_EDGE_COLOR = "0.7"
+_UNSCORED_COLOR = "0.62"
+# Points on the curve of an edge.
+_CURVE = 20
+# Diameters of nodes in points: below, colours cannot be told apart; above, ten nodes look clumsy.
+_NODE_DIAMETERS = (3.0, 12.0)
+# Letters of a word that a title has room for, in lines of about sixty characters.
+_TITLE_LETTERS = 90
+
+
+def draw_tree(
+    words: Sequence[tuple[int, ...]],
+    history: NDArray[Any],
+    best: int,
+    *,
+    title: str,
+    quality: str | None,
+    ax: Any,
+    cmap: Any,
+    colorbar: bool,
+    node_size: float | None,
+    path_color: Any,
+) -> Any:
+    """Draw scored words and their history; see :meth:`SearchResult.plot_tree`."""
+    try:
+        from matplotlib import colormaps
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.collections import LineCollection
+        from matplotlib.colors import Normalize
+    except ImportError as error:
+        raise ImportError("plot_tree needs matplotlib: pip install mdt_fast[plot]") from error
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(7.0, 6.2), layout="constrained")[1]
+    parents, depths = history["parent"], history["depth"]
+    angles = _tree_angles(words, parents, depths)
+    at = _to_plane(depths, angles)
+    n_rings = int(depths.max())
+    limit = n_rings + max(0.35, 0.04 * n_rings)
+    ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
+    ax.set_aspect("equal")
+    ax.axis("off")
+
+    scores = history["score"]
+    finite = scores[np.isfinite(scores)]
+    norm = Normalize(*((finite.min(), finite.max()) if len(finite) else (0.0, 1.0)))
+    colors = colormaps.get_cmap(cmap).with_extremes(bad=_UNSCORED_COLOR)
+    if colorbar and len(finite):
+        minus = "minus " if quality in _NEGATED else ""
+        label = "score" if quality is None else minus + quality
+        scale = ScalarMappable(norm, colors)
+        bar = ax.figure.colorbar(scale, ax=ax, label=label, shrink=0.75, aspect=28, pad=0.03)
+        bar.outline.set_visible(False)
+    # Measured after the colour bar has taken its part of the axes.
+    box = ax.get_window_extent()
+    points_per_ring = min(box.width, box.height) * 72 / ax.figure.dpi / (2 * limit)
+    diameter = _node_diameter(at, points_per_ring) if node_size is None else node_size
+    thin = min(max(0.14 * diameter, 0.35), 1.1)
+
+    _draw_rings(ax, n_rings, at)
+    curves = _edge_curves(parents, depths, angles)
+    # Hundreds of spokes would cover the middle: they fade instead.
+    alpha = min(1.0, max(0.25, 150 / np.count_nonzero(parents < 0)))
+    edges = LineCollection(list(curves), colors=_EDGE_COLOR, linewidths=thin, alpha=alpha, zorder=1, gid="edges")
+    ax.add_collection(edges, autolim=False)
+    path = _ancestry(best, parents)
+    ax.add_collection(
+        LineCollection(
+            list(curves[path]), colors=[path_color], linewidths=max(3 * thin, 1.6), capstyle="round", zorder=2,
+            gid="path",
+        ),
+        autolim=False,
+    )  # fmt: skip
+    ax.scatter([0], [0], s=(1.1 * diameter) ** 2, c="white", edgecolors="0.35", linewidths=1.0, zorder=3)
+    ax.scatter(
+        at[:, 0], at[:, 1], s=diameter**2, c=np.where(np.isfinite(scores), scores, np.nan), cmap=colors, norm=norm,
+        plotnonfinite=True, linewidths=0, zorder=4, gid="nodes",
+    )  # fmt: skip
+    ax.scatter(
+        at[[best], 0], at[[best], 1], s=max(2.1 * diameter, 11.0) ** 2, marker="*", c=[path_color],
+        edgecolors="white", linewidths=0.8, zorder=5, gid="answer", clip_on=False,
+    )  # fmt: skip
+    ax.set_title(f"{title}\n{_shortened(words[best])}", fontsize="medium")
+    return ax
+
+
+def word_text(word: tuple[int, ...]) -> str:
+    """Return a word as letters in a row."""
+    return "-".join(map(str, word))
+
+
+def _shortened(word: tuple[int, ...]) -> str:
+    text = word_text(word[:_TITLE_LETTERS]) + ("..." if len(word) > _TITLE_LETTERS else "")
+    return "\n".join(textwrap.wrap(text, 60, break_on_hyphens=True))
+
+
+def _tree_angles(
+    words: Sequence[tuple[int, ...]], parents: NDArray[np.int64], depths: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Angle of each node, clockwise from the top; not reduced to one turn, so that edges know which way to go.
+
+    Subtrees stand as near to each other as the least distance between nodes of a ring allows, a parent before the
+    middle of what is below it (the tidy tree of Reingold and Tilford, on a circle); the fullest ring takes a whole
+    turn. So room is given where there are nodes. Were each subtree given a sector by its leaves instead, those that a
+    beam leaves behind on every ring would divide the turn between them, and cover each other on the inner rings.
+    """
+    root = -1
+    children: dict[int, list[int]] = {}
+    for node in sorted(range(len(words)), key=lambda i: (words[i], i)):
+        children.setdefault(int(parents[node]), []).append(node)
+    # Between equal angles, which crowd the inner rings, and equal lengths, which leave the outer ones empty.
+    apart = np.arange(1.0, int(depths.max()) + 1) ** -0.5
+    offsets = np.zeros(len(words))
+    sizes = np.ones(len(words))
+    # The least and the largest position of a subtree on each ring outside its parent's, seen from its top.
+    outlines: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+    for node in [*(int(i) for i in np.argsort(-depths, kind="stable")), root]:
+        below = children.get(node, [])
+        left = right = np.zeros(0)
+        if below:
+            lefts, rights = zip(*(outlines.pop(child) for child in below), strict=True)
+            packed = _pack(lefts, rights, apart[0 if node == root else depths[node] :])
+            # Nearer to the larger subtrees, so that long branches are straight.
+            packed -= np.average(packed, weights=sizes[below])
+            offsets[below] = packed
+            right = _cover([edge + x for edge, x in zip(rights, packed, strict=True)])
+            left = _cover([edge + x for edge, x in zip(lefts[::-1], packed[::-1], strict=True)])
+        if node != root:
+            sizes[node] += sizes[below].sum()
+            # An edge from further in than the ring before keeps its way free.
+            above = depths[parents[node]] if parents[node] >= 0 else 0
+            way = np.zeros(depths[node] - above)
+            left, right = np.concatenate([way, left]), np.concatenate([way, right])
+        outlines[node] = (left, right)
+    left, right = outlines[root]
+    unit = 2 * np.pi / float((right - left + apart).max())
+    positions = np.zeros(len(words))
+    for node in np.argsort(depths, kind="stable"):
+        positions[node] = offsets[node] + (positions[parents[node]] if parents[node] >= 0 else 0.0)
+    angles: NDArray[np.float64] = unit * positions
+    return angles
+
+
+def _pack(
+    lefts: Sequence[NDArray[np.float64]], rights: Sequence[NDArray[np.float64]], apart: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Positions of subtrees side by side, the first at 0, with nodes on each ring `apart`."""
+    # Each as far left as it can be, and each as far right: the mean also keeps the distances, and spreads small
+    # subtrees between large ones evenly.
+    first = _pack_left(lefts, rights, apart)
+    last = -_pack_left([-edge for edge in rights[::-1]], [-edge for edge in lefts[::-1]], apart)[::-1]
+    middle: NDArray[np.float64] = (first + last - last[0]) / 2
+    return middle
+
+
+def _pack_left(
+    lefts: Sequence[NDArray[np.float64]], rights: Sequence[NDArray[np.float64]], apart: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    positions = np.zeros(len(lefts))
+    edge = rights[0]
+    for i in range(1, len(lefts)):
+        shared = min(len(edge), len(lefts[i]))
+        positions[i] = (edge[:shared] - lefts[i][:shared] + apart[:shared]).max()
+        edge = _cover([edge, rights[i] + positions[i]])
+    return positions
+
+
+def _cover(edges: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the last of the edges that has each ring."""
+    covered = edges[0]
+    for edge in edges[1:]:
+        covered = np.concatenate([edge, covered[len(edge) :]])
+    return covered
+
+
+def _to_plane(radii: NDArray[Any], angles: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([radii * np.sin(angles), radii * np.cos(angles)], axis=-1)
+
+
+def _edge_curves(
+    parents: NDArray[np.int64], depths: NDArray[np.int32], angles: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(nodes, _CURVE, 2) curves from parents, which stay between the two rings and do not cross."""
+    inner = np.where(parents >= 0, depths[parents], 0)[:, np.newaxis]
+    start = np.where(parents >= 0, angles[parents], angles)[:, np.newaxis]
+    along = np.linspace(0.0, 1.0, _CURVE)
+    turn = along**2 * (3 - 2 * along)
+    radii = inner + (depths[:, np.newaxis] - inner) * along
+    return _to_plane(radii, start + (angles[:, np.newaxis] - start) * turn)
+
+
+def _ancestry(node: int, parents: NDArray[np.int64]) -> list[int]:
+    path = []
+    while node >= 0:
+        path.append(node)
+        node = int(parents[node])
+    return path
+
+
+def _node_diameter(at: NDArray[np.float64], points_per_ring: float) -> float:
+    """Diameter in points at which most nodes do not touch."""
+    from scipy.spatial import KDTree
+
+    everything = np.vstack([at, np.zeros((1, 2))])
+    apart = KDTree(everything).query(everything, k=2)[0][:, 1]
+    room = 0.6 * float(np.quantile(apart, 0.25)) * points_per_ring
+    return min(max(room, _NODE_DIAMETERS[0]), _NODE_DIAMETERS[1])
+
+
+def _draw_rings(ax: Any, n_rings: int, at: NDArray[np.float64]) -> None:
+    """Draw a thin circle for each depth and write some depths where no nodes are near."""
+    from matplotlib.patches import Circle
+    from scipy.spatial import KDTree
+
+    for depth in range(1, n_rings + 1):
+        ax.add_patch(Circle((0, 0), depth, fill=False, color=_RING_COLOR, linewidth=0.4, zorder=0))
+    step = next(step for step in (1, 2, 5, 10, 20, 50, n_rings) if n_rings <= 8 * step)
+    labelled = range(step, n_rings + 1, step)
+    directions = np.linspace(0, 2 * np.pi, 180, endpoint=False)
+    places = _to_plane(np.array(labelled), directions[:, np.newaxis])
+    free = KDTree(at).query(places)[0].min(axis=1)
+    for depth, (x, y) in zip(labelled, places[int(free.argmax())], strict=True):
+        ax.text(
+            x, y, str(depth), color="0.55", fontsize=6.5, ha="center", va="center", zorder=1.5,
+            bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+        )  # fmt: skip
