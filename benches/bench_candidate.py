@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -33,17 +33,23 @@ def evaluate_densely(views: list[np.ndarray], before: np.ndarray) -> float:
     return float(np.mean([calinski_harabasz_score(P, labels) for P in views]))
 
 
-def against_dense() -> None:
+def published_sets() -> Iterator[tuple[str, list[np.ndarray], int, int]]:
+    """Yield name, views, diffusion time and how many dense candidates are worth timing, of the sets at hand."""
     cases = {
         "Multi-Feat": (lambda: mdt.datasets.fetch_multi_feat().views, 11, 3),
         "K-MvMNIST, s = 0.5": (lambda: mdt.datasets.fetch_k_mvmnist(s=0.5).views, 10, 1),
     }
-    rows = []
     for name, (fetch, t, rounds) in cases.items():
         try:
             views = fetch()
         except FileNotFoundError:
             continue
+        yield name, views, t, rounds
+
+
+def against_dense() -> None:
+    rows = []
+    for name, views, t, rounds in published_sets():
         ops = mdt.build_operators(views, preset="published", n_jobs=THREADS)
         word = np.random.default_rng(0).integers(0, len(ops), t - 1).tolist()
         W = ops.trajectory(word).extend(0)

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt
 from bench_build import peak_megabytes
-from bench_candidate import CLUSTERS, THREADS, blobs, evaluate_densely, seconds_of
+from bench_candidate import CLUSTERS, THREADS, blobs, evaluate_densely, published_sets, seconds_of
 from mdt_fast._scoring import ScoringPlan
 from timing import print_table
 
@@ -18,16 +18,8 @@ GROWTH_DEPTH = 12
 
 def against_dense() -> None:
     """Time a few dense candidates and multiply by the number that the search evaluates."""
-    cases = {
-        "Multi-Feat": (lambda: mdt.datasets.fetch_multi_feat().views, 11, 3),
-        "K-MvMNIST, s = 0.5": (lambda: mdt.datasets.fetch_k_mvmnist(s=0.5).views, 10, 1),
-    }
     rows = []
-    for name, (fetch, t, rounds) in cases.items():
-        try:
-            views = fetch()
-        except FileNotFoundError:
-            continue
+    for name, views, t, rounds in published_sets():
         ops = mdt.build_operators(views, preset="published", n_jobs=THREADS)
         began = time.perf_counter()
         res = mdt.search(ops, CLUSTERS, t=t, progress=False)

@@ -327,7 +327,7 @@ impl PyScoring {
                     views: self.views(),
                 },
             };
-            let evaluator = Evaluator::new(set, quality, self.memory_budget, deadline, &listener, exec)?;
+            let evaluator = Evaluator::new(set, quality, self.memory_budget, deadline, &listener)?;
             work(&evaluator, exec)
         };
         let tell = |py: Python<'_>| -> PyResult<bool> {

@@ -94,7 +94,8 @@ pub type Listener<'a> = dyn Fn(&[u16], Score) + Sync + 'a;
 pub struct Evaluator<'a, T> {
     set: &'a OperatorSet<T>,
     quality: Quality<'a, T>,
-    start: Option<Vec<T>>,
+    /// The block `X`, made when the first word asks for it; None inside where the solver needs none.
+    start: OnceLock<Option<Vec<T>>>,
     images: Mutex<Images<T>>,
     deadline: Option<Instant>,
     listener: &'a Listener<'a>,
@@ -111,13 +112,9 @@ impl<'a, T: Real> Evaluator<'a, T> {
         memory_budget: usize,
         deadline: Option<Instant>,
         listener: &'a Listener<'a>,
-        exec: &Exec,
     ) -> Result<Self> {
-        let (mut start, mut bytes) = (None, 0);
-        if let Some(Clustering { embedding, .. }) = quality.clustering() {
-            bytes = set.n() * start_columns(embedding.rank()) * size_of::<T>();
-            start = random_start::<T>(set.n(), embedding.rank(), embedding.seed, exec)?;
-        }
+        let columns = quality.clustering().map_or(0, |how| start_columns(how.embedding.rank()));
+        let bytes = set.n() * columns * size_of::<T>();
         if bytes > memory_budget {
             return Err(Error::Invalid(format!(
                 "memory_budget: expected at least {bytes} bytes, one block of vectors, got {memory_budget}"
@@ -127,7 +124,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         Ok(Self {
             set,
             quality,
-            start,
+            start: OnceLock::new(),
             images,
             deadline,
             listener,
@@ -154,7 +151,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
     fn score_word(&self, word: &[u16], exec: &Exec) -> Result<f64> {
         let trajectory = Trajectory::of_word(self.set, word)?;
         let name = name_of_word(word.iter().copied().map(usize::from));
-        let Some(block) = &self.start else { return self.rate(&trajectory, &name, Start::Random, exec) };
+        let Some(block) = self.start(exec)? else { return self.rate(&trajectory, &name, Start::Random, exec) };
         let image = self.image(word, block, exec)?;
         self.rate(&trajectory, &name, Start::Applied { block, image: &image }, exec)
     }
@@ -190,6 +187,20 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let image = image.ok_or_else(|| Error::Invalid("expected at least one step, got none".into()))?;
         self.images().keep(word, &image);
         Ok(image)
+    }
+
+    fn start(&self, exec: &Exec) -> Result<Option<&[T]>> {
+        if self.start.get().is_none() {
+            let made = match self.quality.clustering() {
+                Some(Clustering { embedding, .. }) => {
+                    random_start(self.set.n(), embedding.rank(), embedding.seed, exec)?
+                }
+                None => None,
+            };
+            // Of two threads that make it, one is told in vain: both made the same.
+            let _ = self.start.set(made);
+        }
+        Ok(self.start.get().and_then(Option::as_deref))
     }
 
     fn images(&self) -> std::sync::MutexGuard<'_, Images<T>> {

@@ -252,7 +252,7 @@ fn scores_do_not_depend_on_what_is_kept() {
             criterion: Criterion::DaviesBouldin,
             views: vec![(Rows::Walk(0), 0.25), (Rows::Walk(1), 0.75)],
         };
-        let evaluator = Evaluator::new(&set, quality, budget, None, &listener, &exec).unwrap();
+        let evaluator = Evaluator::new(&set, quality, budget, None, &listener).unwrap();
         let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
         for node in &found.nodes {
             assert_eq!(node.score.value, by_hand(&set, &node.word, &exec), "{:?}", node.word);
@@ -265,13 +265,12 @@ fn scores_do_not_depend_on_what_is_kept() {
 #[test]
 fn a_budget_for_less_than_one_block_is_refused() {
     let set = set();
-    let exec = Exec::with_threads(1);
     let quality = Quality::Labels {
         clustering: clustering(4),
         criterion: Criterion::CalinskiHarabasz,
         views: vec![(Rows::Walk(0), 1.0)],
     };
     let listener = |_: &[u16], _: Score| ();
-    let error = Evaluator::new(&set, quality, 600 * 16 * 8 - 1, None, &listener, &exec).err().unwrap();
+    let error = Evaluator::new(&set, quality, 600 * 16 * 8 - 1, None, &listener).err().unwrap();
     assert!(error.to_string().contains("76800"), "{error}");
 }
