@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import direct as scipy_direct
-from scipy.special import softmax
 
 from ._checkpoint import Candidate, Evaluation
 from ._contrastive import contrastive_loss
@@ -50,6 +48,9 @@ def convex(run: SearchRun, t: int, n_samples: int, generator: np.random.Generato
 
 def direct(run: SearchRun, t: int) -> int:
     """Divide rectangles of logits (DIRECT); the first point is the uniform mean."""
+    # Loaded when it is asked for: it takes longer to load than all of this package.
+    from scipy.optimize import direct as scipy_direct
+
     objective = _objective(run, t)
     # The run itself ends it at the budget: DIRECT's own limit is looked at once an iteration.
     limit = max(2 * (run.max_evaluations or DEFAULT_BUDGET), 1000)
@@ -104,7 +105,7 @@ def contrastive(
     first, second = np.zeros_like(logits), np.zeros_like(logits)
     gaps, losses = [], []
     for k in range(max_iter + 1):
-        weights = on_simplex(ops, softmax(logits, axis=1))
+        weights = on_simplex(ops, _softmax(logits))
         is_last = k == max_iter
         rows = None
         if batch_size is not None and batch_size < ops.n_samples and not is_last:
@@ -155,8 +156,13 @@ def on_simplex(ops: OperatorSet, weights: NDArray[np.float64]) -> NDArray[np.flo
     return ops.trajectory(weights).weights
 
 
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
 def _weights(ops: OperatorSet, t: int, logits: NDArray[np.float64]) -> Candidate:
-    return on_simplex(ops, softmax(logits.reshape(t, len(ops)), axis=1))
+    return on_simplex(ops, _softmax(logits.reshape(t, len(ops))))
 
 
 def _objective(run: SearchRun, t: int) -> Callable[[NDArray[np.float64]], float]:
