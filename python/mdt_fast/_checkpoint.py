@@ -72,10 +72,6 @@ class Checkpoint:
             # Finds out now whether the file can be written.
             self.write()
 
-    def __len__(self) -> int:
-        """Return the number of known evaluations."""
-        return len(self._known)
-
     def find(self, candidate: Candidate) -> Evaluation | None:
         """Return what is known of a candidate."""
         return self._known.get(key_of(candidate))

@@ -231,13 +231,14 @@ def search(
         known.write()
         reporter.close()
     run.warn_of_unconverged()
+    history = run.history
     trajectory = ops.trajectory(run.candidates[best])
     clustered = scoring.cluster(trajectory.weights)
     return SearchResult(
         trajectory=trajectory,
-        score=float(run.history["score"][best]),
+        score=float(history["score"][best]),
         labels=None if clustered is None else clustered[0],
-        history=run.history,
+        history=history,
         candidates=run.candidates,
         best=best,
         strategy=name,

@@ -39,7 +39,7 @@ class SearchRun:
     def __init__(
         self,
         ops: OperatorSet,
-        scoring: _core.Scoring | None,
+        scoring: _core.Scoring,
         checkpoint: Checkpoint,
         reporter: Reporter,
         *,
@@ -70,7 +70,6 @@ class SearchRun:
 
     def explore(self, strategy: tuple[Any, ...], *, last: bool) -> int:
         """Run a strategy over words; return the place of the answer."""
-        assert self._scoring is not None
         known = self._checkpoint.words()
         for word, score, _ in known:
             self._reporter.add(len(word), score, is_new=False)
@@ -134,7 +133,6 @@ class SearchRun:
         return sys.maxsize if self.max_evaluations is None else self.max_evaluations - len(self._rows)
 
     def _compute(self, candidates: Sequence[Candidate]) -> dict[object, Evaluation]:
-        assert self._scoring is not None
         weights = [self.ops.trajectory(c).weights for c in candidates]
         scores, unconverged = self._scoring.score(weights, seconds=self._seconds_left(), watch=self._watch)
         self._n_unconverged += unconverged

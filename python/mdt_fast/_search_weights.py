@@ -101,14 +101,14 @@ def contrastive(
     The iterate with the smallest loss is the answer; with mini-batches, whose losses are not comparable, the last one.
     """
     ops = run.ops
+    is_sampled = batch_size is not None and batch_size < ops.n_samples
     logits = np.zeros((t, len(ops)))
     first, second = np.zeros_like(logits), np.zeros_like(logits)
     gaps, losses = [], []
     for k in range(max_iter + 1):
         weights = on_simplex(ops, _softmax(logits))
-        is_last = k == max_iter
         rows = None
-        if batch_size is not None and batch_size < ops.n_samples and not is_last:
+        if is_sampled and k < max_iter:
             rows = np.sort(generator.choice(ops.n_samples, batch_size, replace=False))
         evaluation = _contrastive_evaluation(run, weights, rows, view_weights, n_jobs)
         run.note(evaluation)
@@ -124,7 +124,7 @@ def contrastive(
         direction = first / (1 - _BETA1 ** (k + 1)) / (np.sqrt(second / (1 - _BETA2 ** (k + 1))) + _EPSILON)
         logits = logits - rate * direction
     run.converged = _has_settled(gaps, losses)
-    return run.best() if batch_size is None else len(run.candidates) - 1
+    return len(run.candidates) - 1 if is_sampled else run.best()
 
 
 def _contrastive_evaluation(

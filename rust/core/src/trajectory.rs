@@ -103,11 +103,11 @@ impl<'a, T: Real> Trajectory<'a, T> {
             return Ok(());
         }
         if cols <= WHOLE_COLUMNS {
-            return self.apply_panel(x, cols, direction, out, &mut self.spare(cols), exec);
+            return self.apply_panel(x, cols, direction, out, &mut self.spare(cols, direction), exec);
         }
         let mut input = Block::zeros(self.n() * PANEL_COLUMNS);
         let mut output = Block::zeros(input.len());
-        let mut spare = self.spare(PANEL_COLUMNS);
+        let mut spare = self.spare(PANEL_COLUMNS, direction);
         for from in (0..cols).step_by(PANEL_COLUMNS) {
             let width = PANEL_COLUMNS.min(cols - from);
             let (input, output) = (&mut input[..self.n() * width], &mut output[..self.n() * width]);
@@ -122,9 +122,10 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(())
     }
 
-    /// The second block that a chain needs.
-    fn spare(&self, cols: usize) -> Block<T> {
-        Block::zeros(self.n() * cols)
+    /// The second block that several steps need, and transposed ones for the first diagonal.
+    fn spare(&self, cols: usize, direction: Direction) -> Block<T> {
+        let is_needed = self.steps.len() > 1 || direction == Direction::Transposed;
+        Block::zeros(if is_needed { self.n() * cols } else { 0 })
     }
 
     /// The walks of a word whose steps are single reversible ones.
@@ -148,7 +149,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         spare: &mut [T],
         exec: &Exec,
     ) -> Result<()> {
-        let spare = &mut spare[..x.len()];
+        let spare = if spare.is_empty() { spare } else { &mut spare[..x.len()] };
         let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
         if direction == Direction::Transposed
             && let Some(walks) = self.reversible_word()

@@ -243,6 +243,8 @@ pub fn svd<T: Real>(
         } else if width + cols > room {
             left.rotate(small.left.as_ref().subcols(0, widths.kept), exec)?;
             right.rotate(small.right.as_ref().subcols(0, widths.kept), exec)?;
+            // The columns have turned, and what is unknown of them with them.
+            locked = shares(&small, &locked, widths.kept);
             b = diagonal(room, &small.values[..widths.kept]);
             linked = 0;
         }
@@ -259,8 +261,13 @@ fn decompose(b: MatRef<'_, f64>) -> Result<mdt_dense::Svd> {
 fn residuals(small: &mdt_dense::Svd, r: MatRef<'_, f64>, cols: usize, rank: usize, locked: &[f64]) -> Vec<f64> {
     let last = small.left.as_ref().submatrix(small.left.nrows() - cols, 0, cols, rank);
     let product = mdt_dense::product(r, last);
-    let share = |i: usize| locked.iter().enumerate().map(|(j, r)| small.left[(j, i)].abs() * r).sum::<f64>();
-    (0..rank).map(|i| product.col(i).norm_l2() + share(i)).collect()
+    shares(small, locked, rank).iter().enumerate().map(|(i, share)| product.col(i).norm_l2() + share).collect()
+}
+
+/// The part of the locked residuals that each of the first `count` triplets has.
+fn shares(small: &mdt_dense::Svd, locked: &[f64], count: usize) -> Vec<f64> {
+    let share = |i: usize| locked.iter().enumerate().map(|(j, r)| small.left[(j, i)].abs() * r).sum();
+    (0..count).map(share).collect()
 }
 
 fn diagonal(room: usize, values: &[f64]) -> Mat<f64> {
