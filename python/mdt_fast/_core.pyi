@@ -13,12 +13,14 @@ __all__ = [
     "available_threads",
     "calinski_harabasz",
     "contrastive",
+    "cpu_features",
     "cross_knn",
     "cross_knn_sparse",
     "cross_rows",
     "davies_bouldin",
     "density_factors",
     "embed",
+    "embed_chains",
     "embed_multiview",
     "k_means",
     "knn",
@@ -37,6 +39,7 @@ _CsrParts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 _CrossTable = tuple[_CsrParts, NDArray[np.uint8], NDArray[np.int32], NDArray[np.float64]]
 
 def available_threads() -> int: ...
+def cpu_features() -> list[str]: ...
 def embed(
     operators: OperatorSet,
     weights: NDArray[np.float64],
@@ -51,6 +54,17 @@ def embed(
     start: _Floats | None,
     n_threads: int,
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool, int]: ...
+def embed_chains(
+    operators: OperatorSet,
+    chains: list[tuple[float, list[tuple[int, bool]]]],
+    *,
+    n_components: int,
+    drop_first: bool,
+    tolerance: float,
+    max_iterations: int,
+    seed: int,
+    n_threads: int,
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool]: ...
 def embed_multiview(
     operators: OperatorSet,
     *,

@@ -16,7 +16,7 @@ from ._seed import check_seed
 from ._spectrum import Scaling, Spectrum, solve
 from ._threads import n_threads
 from ._trajectory import Trajectory
-from ._warnings import ConvergenceWarning, OperatorWarning
+from ._warnings import OperatorWarning, warn_of_residual
 
 SOLVERS = ("auto", "exact", "arpack", "propack")
 
@@ -175,12 +175,7 @@ def embed(
         raise FloatingPointError("embed: the coordinates left the range of their numbers")
     if not found.converged:
         worst = float(np.max(found.residuals / np.maximum(np.abs(found.values), np.finfo(float).tiny)))
-        warnings.warn(
-            f"embed: the largest relative residual is still {worst:.2g} after {iterations} iterations "
-            f"(tol={tolerance:.2g}); raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        warn_of_residual(worst, iterations, tolerance)
     values = found.values[int(drop) :]
     eigenvalues = None
     if decomposition == "eigen":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from ._arguments import RandomStateLike, check_integer, check_number
 from ._operators import OperatorSet
 from ._seed import check_seed
 from ._threads import n_threads
-from ._warnings import ConvergenceWarning
+from ._warnings import warn_of_residual
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,6 @@ def embed_multiview(
     except ValueError as error:
         raise ValueError(f"ops: {error}") from None
     if not converged:
-        warnings.warn(
-            f"the largest residual is still {residuals.max():.2g} after {iterations} iterations (tol={tolerance:.2g}); "
-            "raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        warn_of_residual(float(residuals.max()), iterations, tolerance)
     shape = (ops.n_views, ops.n_samples, components)
     return MultiviewEmbedding(coordinates.reshape(shape), values[1:], residuals, converged)

@@ -1,5 +1,7 @@
 """The warnings that mdt_fast issues."""
 
+import warnings
+
 
 class OperatorWarning(UserWarning):
     """Something about the operators that a user should know: a disconnected graph, a view that hardly mixes."""
@@ -11,3 +13,13 @@ class ConvergenceWarning(UserWarning):
 
 class TimeSelectionWarning(UserWarning):
     """The entropy has no knee, so that the diffusion time is a fallback."""
+
+
+def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None:
+    """Say that a solver stopped too early; called from the function that the user called."""
+    warnings.warn(
+        f"the largest relative residual is still {residual:.2g} after {iterations} iterations (tol={tolerance:.2g}); "
+        "raise max_iter or tol",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

@@ -1,7 +1,8 @@
-//! `_core.embed`, `_core.embed_multiview`: coordinates of trajectories and of the walk that changes view at every step.
+//! `_core.embed`, `_core.embed_multiview`, `_core.embed_chains`: coordinates of trajectories, of the walk that changes view at every
+//! step, of sums of products with transposed walks.
 
-use mdt_core::spectral::{Decomposition, EmbeddingSettings, Start, SvdSettings};
-use mdt_core::{OperatorSet, Real, Trajectory, spectral};
+use mdt_core::spectral::{Chain, ChainSum, Coordinates, Decomposition, EmbeddingSettings, Start, SvdSettings};
+use mdt_core::{Direction, OperatorSet, Real, Trajectory, spectral};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -89,8 +90,17 @@ pub fn embed<'py>(
     }
 }
 
-/// Coordinates for each view, eigenvalues, residuals, whether all converged.
-type MultiviewEmbedded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, bool);
+/// Coordinates, values, residuals, whether all converged.
+type PlainlyEmbedded<'py> = (Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, bool);
+
+fn plainly<T: Element>(py: Python<'_>, found: Coordinates<T>, n_components: usize) -> PyResult<PlainlyEmbedded<'_>> {
+    Ok((
+        matrix(py, found.coordinates, n_components)?.into_any(),
+        found.values.into_pyarray(py),
+        found.residuals.into_pyarray(py),
+        found.converged,
+    ))
+}
 
 fn embed_multiview_set<'py, T: Real + Element>(
     py: Python<'py>,
@@ -99,17 +109,11 @@ fn embed_multiview_set<'py, T: Real + Element>(
     n_components: usize,
     settings: &SvdSettings,
     n_threads: usize,
-) -> PyResult<MultiviewEmbedded<'py>> {
+) -> PyResult<PlainlyEmbedded<'py>> {
     let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
     let cost = entries.saturating_mul(256 * n_components);
-    let embedding =
-        run(py, n_threads, cost, |exec| spectral::embed_multiview(set, n_views, n_components, settings, exec))?;
-    Ok((
-        matrix(py, embedding.coordinates, n_components)?.into_any(),
-        embedding.values.into_pyarray(py),
-        embedding.residuals.into_pyarray(py),
-        embedding.converged,
-    ))
+    let found = run(py, n_threads, cost, |exec| spectral::embed_multiview(set, n_views, n_components, settings, exec))?;
+    plainly(py, found, n_components)
 }
 
 /// Eigenvectors, times their eigenvalues, of the walk that changes view at every step.
@@ -126,10 +130,52 @@ pub fn embed_multiview<'py>(
     max_iterations: usize,
     seed: u64,
     n_threads: usize,
-) -> PyResult<MultiviewEmbedded<'py>> {
+) -> PyResult<PlainlyEmbedded<'py>> {
     let settings = SvdSettings { rank: n_components + 1, tolerance, max_iterations, seed };
     match &operators.0 {
         AnySet::F32(set) => embed_multiview_set(py, set, n_views, n_components, &settings, n_threads),
         AnySet::F64(set) => embed_multiview_set(py, set, n_views, n_components, &settings, n_threads),
+    }
+}
+
+fn embed_chains_set<'py, T: Real + Element>(
+    py: Python<'py>,
+    set: &OperatorSet<T>,
+    chains: &[Chain],
+    settings: &EmbeddingSettings,
+    n_threads: usize,
+) -> PyResult<PlainlyEmbedded<'py>> {
+    let column = ChainSum::new(set, chains).map_err(to_exception)?.cost_per_column();
+    let cost = column.saturating_mul(64 * settings.n_components);
+    let found = run(py, n_threads, cost, |exec| spectral::embed_chains(set, chains, settings, exec))?;
+    plainly(py, found, settings.n_components)
+}
+
+/// Singular vectors, times their values, of a sum of chains: (weight, [(walk, transposed), ...] in the order of application).
+#[pyfunction]
+#[pyo3(signature = (operators, chains, *, n_components, drop_first, tolerance, max_iterations, seed, n_threads))]
+#[expect(clippy::too_many_arguments, reason = "mirrors the Python function")]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+pub fn embed_chains<'py>(
+    py: Python<'py>,
+    operators: PyRef<'py, PyOperatorSet>,
+    chains: Vec<(f64, Vec<(usize, bool)>)>,
+    n_components: usize,
+    drop_first: bool,
+    tolerance: f64,
+    max_iterations: usize,
+    seed: u64,
+    n_threads: usize,
+) -> PyResult<PlainlyEmbedded<'py>> {
+    let settings = EmbeddingSettings { n_components, drop_first, tolerance, max_iterations, seed };
+    let way = |transposed| if transposed { Direction::Transposed } else { Direction::Forward };
+    let chain = |(weight, factors): (f64, Vec<(usize, bool)>)| Chain {
+        weight,
+        factors: factors.into_iter().map(|(walk, transposed)| (walk, way(transposed))).collect(),
+    };
+    let chains: Vec<_> = chains.into_iter().map(chain).collect();
+    match &operators.0 {
+        AnySet::F32(set) => embed_chains_set(py, set, &chains, &settings, n_threads),
+        AnySet::F64(set) => embed_chains_set(py, set, &chains, &settings, n_threads),
     }
 }

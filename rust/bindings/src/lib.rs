@@ -34,12 +34,28 @@ fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// Vector extensions of this processor that kernels are compiled for.
+#[pyfunction]
+fn cpu_features() -> Vec<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    let found = [
+        ("avx2", std::arch::is_x86_feature_detected!("avx2")),
+        ("fma", std::arch::is_x86_feature_detected!("fma")),
+        ("avx512f", std::arch::is_x86_feature_detected!("avx512f")),
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    let found = [("neon", cfg!(target_arch = "aarch64"))];
+    found.iter().filter_map(|&(name, is_there)| is_there.then_some(name)).collect()
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add_function(wrap_pyfunction!(available_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(cpu_features, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed, module)?)?;
+    module.add_function(wrap_pyfunction!(embedding::embed_chains, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed_multiview, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;

@@ -72,6 +72,19 @@ pub struct Embedding<T> {
     pub applications: usize,
 }
 
+/// Coordinates alone, without functions that would carry them to new points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Coordinates<T> {
+    /// One row for each point (or for each state), row-major.
+    pub coordinates: Vec<T>,
+    /// All computed values, largest first, a dropped one included.
+    pub values: Vec<f64>,
+    /// Their residuals.
+    pub residuals: Vec<f64>,
+    /// Are all residuals within the tolerance?
+    pub converged: bool,
+}
+
 /// Embeds the points of a trajectory. A start near it is the `functions` of a similar one (with the dropped pair or without).
 ///
 /// Large sets are worked on in an order of their points that is kinder to the cache; an applied start must be in that order.

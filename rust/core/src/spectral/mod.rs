@@ -6,15 +6,18 @@
 //! | `svd` | block Lanczos bidiagonalisation with restarts and a residual test |
 //! | `maps` | diagonal scalings and shifts: stationary weights, the symmetric form of a reversible walk |
 //! | `embedding` | coordinates of a trajectory |
+//! | `chains` | coordinates of sums of products of walks and their transposes |
 //! | `multiview` | eigenvectors of the walk that changes view at every step |
 
+mod chains;
 mod embedding;
 mod maps;
 mod multiview;
 mod svd;
 mod tall;
 
-pub use embedding::{Decomposition, Embedding, EmbeddingSettings, embed};
+pub use chains::{Chain, ChainSum, embed_chains};
+pub use embedding::{Coordinates, Decomposition, Embedding, EmbeddingSettings, embed};
 pub use maps::Scaled;
-pub use multiview::{MultiviewEmbedding, embed_multiview};
+pub use multiview::embed_multiview;
 pub use svd::{Start, Svd, SvdSettings, random_start, start_columns, svd};

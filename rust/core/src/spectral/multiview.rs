@@ -4,7 +4,7 @@
 //! for `u = v`; it is symmetric. Neither it nor any `K_u K_v` is formed: with `s_v = K_v x_v` and `s` their sum, block `u` of the
 //! product is `K_u (s - s_u)`, two sparse products a view.
 
-use super::embedding::{eigenpairs, scale_rows, signs, without_first};
+use super::embedding::{Coordinates, eigenpairs, scale_rows, signs, without_first};
 use super::maps::{Scaled, each_row};
 use super::svd::{Start, SvdSettings};
 use crate::block::Block;
@@ -65,27 +65,15 @@ impl<T: Real> LinearMap<T> for BlockAffinity<'_, T> {
     }
 }
 
-/// Right eigenvectors of the walk times their eigenvalues.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MultiviewEmbedding<T> {
-    /// `V N x n_components`, row-major, the samples of the first view first; eigenvectors have unit Euclidean length.
-    pub coordinates: Vec<T>,
-    /// Eigenvalues by descending value, the dropped 1 first.
-    pub values: Vec<f64>,
-    /// Their residuals.
-    pub residuals: Vec<f64>,
-    /// Are all residuals within the tolerance?
-    pub converged: bool,
-}
-
-/// Embeds the samples as each of the first `n_views` views sees them. The first (constant) pair is dropped.
+/// Embeds the samples as each of the first `n_views` views sees them: right eigenvectors of the walk, of unit Euclidean length, times
+/// their eigenvalues, the samples of the first view first. The first (constant) pair is dropped.
 pub fn embed_multiview<T: Real>(
     set: &OperatorSet<T>,
     n_views: usize,
     n_components: usize,
     settings: &SvdSettings,
     exec: &Exec,
-) -> Result<MultiviewEmbedding<T>> {
+) -> Result<Coordinates<T>> {
     let affinity = BlockAffinity::new(set, n_views)?;
     let n = affinity.n();
     let mut sums = vec![T::ZERO; n];
@@ -98,5 +86,5 @@ pub fn embed_multiview<T: Real>(
     scale(&mut coordinates, &pairs.values[1..], exec)?;
     let signs = signs(&coordinates, n_components);
     scale(&mut coordinates, &signs, exec)?;
-    Ok(MultiviewEmbedding { coordinates, values: pairs.values, residuals: pairs.residuals, converged: pairs.converged })
+    Ok(Coordinates { coordinates, values: pairs.values, residuals: pairs.residuals, converged: pairs.converged })
 }

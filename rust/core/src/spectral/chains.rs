@@ -1,0 +1,171 @@
+//! Sums of products of walks and their transposes: operators that lead to a place and back along another view.
+//!
+//! A transposed walk does not keep rows summing to 1, so these are no trajectories; but they are applied the same way, factor by
+//! factor, and nothing is formed. Composite diffusion is `P_2 P_1^T + P_1 P_2^T`; cross diffusion of two views is the mean of two
+//! products of some fifty factors.
+
+use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
+use super::maps::each_row;
+use super::svd::{Start, Svd, SvdSettings, svd};
+use crate::block::Block;
+use crate::columns::scale;
+use crate::exec::Exec;
+use crate::linear_map::LinearMap;
+use crate::operator_set::OperatorSet;
+use crate::trajectory::Trajectory;
+use crate::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// A weighted product of walks, each as it is or transposed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chain {
+    /// What the product is multiplied by.
+    pub weight: f64,
+    /// The walks (by their place in the set) in the order in which they are applied: the rightmost factor first.
+    pub factors: Vec<(usize, Direction)>,
+}
+
+/// A sum of chains over the walks of a set.
+#[derive(Debug)]
+pub struct ChainSum<'a, T> {
+    set: &'a OperatorSet<T>,
+    chains: &'a [Chain],
+}
+
+impl<'a, T: Real> ChainSum<'a, T> {
+    /// Checks the chains against the set.
+    pub fn new(set: &'a OperatorSet<T>, chains: &'a [Chain]) -> Result<Self> {
+        let walks = set.walks().len();
+        if chains.is_empty() || chains.iter().any(|chain| chain.factors.is_empty()) {
+            return Err(Error::Invalid("expected at least one chain, each of at least one factor".into()));
+        }
+        for (walk, _) in chains.iter().flat_map(|chain| &chain.factors) {
+            if *walk >= walks {
+                return Err(Error::Invalid(format!("expected factors below {walks}, got {walk}")));
+            }
+        }
+        Ok(Self { set, chains })
+    }
+
+    /// Multiplications of one column.
+    #[must_use]
+    pub fn cost_per_column(&self) -> usize {
+        let factors = self.chains.iter().flat_map(|chain| &chain.factors);
+        factors.map(|(walk, _)| self.set.walks()[*walk].matrix().nnz()).sum()
+    }
+}
+
+fn flipped(direction: Direction) -> Direction {
+    match direction {
+        Direction::Forward => Direction::Transposed,
+        Direction::Transposed => Direction::Forward,
+    }
+}
+
+impl<T: Real> LinearMap<T> for ChainSum<'_, T> {
+    fn n(&self) -> usize {
+        self.set.n()
+    }
+
+    fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
+        let (mut here, mut there) = (Block::zeros(x.len()), Block::zeros(x.len()));
+        out.fill(T::ZERO);
+        for Chain { weight, factors } in self.chains {
+            let ordered: Vec<_> = match direction {
+                Direction::Forward => factors.clone(),
+                Direction::Transposed => factors.iter().rev().map(|&(walk, way)| (walk, flipped(way))).collect(),
+            };
+            here.copy_from_slice(x);
+            for (walk, way) in ordered {
+                Trajectory::of_walk(self.set, walk).apply(&here, cols, way, &mut there, exec)?;
+                std::mem::swap(&mut here, &mut there);
+            }
+            let weight = T::from_f64(*weight);
+            each_row(out, cols, exec, |i, row| {
+                row.iter_mut().zip(&here[i * cols..]).for_each(|(o, &v)| *o += weight * v);
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Embeds the points by the leading singular triplets of a sum of chains: `U S`.
+pub fn embed_chains<T: Real>(
+    set: &OperatorSet<T>,
+    chains: &[Chain],
+    settings: &EmbeddingSettings,
+    exec: &Exec,
+) -> Result<Coordinates<T>> {
+    let twin = set.twin(exec)?;
+    let map = ChainSum::new(twin.map_or(set, |twin| twin.set()), chains)?;
+    let (rank, dropped) = (settings.rank(), usize::from(settings.drop_first));
+    let EmbeddingSettings { tolerance, max_iterations, seed, .. } = *settings;
+    let spectrum = SvdSettings { rank, tolerance, max_iterations, seed };
+    let Svd { values, residuals, converged, left, .. } = svd(&map, &spectrum, Start::Random, exec)?;
+    let mut coordinates = without_first(&left, rank, dropped);
+    scale(&mut coordinates, &values[dropped..], exec)?;
+    if let Some(twin) = twin {
+        coordinates = twin.leave(&coordinates);
+    }
+    let signs = signs(&coordinates, settings.n_components);
+    scale(&mut coordinates, &signs, exec)?;
+    Ok(Coordinates { coordinates, values, residuals, converged })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::csr::Csr;
+    use crate::operator_set::Member;
+    use crate::transition::Transition;
+    use std::sync::Arc;
+
+    const N: usize = 3;
+    /// Rows of two walks; `B^T` is none.
+    const A: [[f64; N]; N] = [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]];
+    const B: [[f64; N]; N] = [[0.75, 0.0, 0.25], [0.0, 1.0, 0.0], [0.5, 0.25, 0.25]];
+
+    fn walk(rows: &[[f64; N]; N]) -> Arc<Transition<f64>> {
+        let indices = (0..N * N).map(|k| (k % N) as u32).collect();
+        let csr = Csr::new(N, vec![0, 3, 6, 9], indices, rows.concat()).unwrap();
+        Arc::new(Transition::from_stochastic(csr, 1e-12, &Exec::with_threads(1)).unwrap())
+    }
+
+    fn times(a: &[[f64; N]; N], b: &[[f64; N]; N]) -> [[f64; N]; N] {
+        std::array::from_fn(|i| std::array::from_fn(|j| (0..N).map(|k| a[i][k] * b[k][j]).sum()))
+    }
+
+    fn transposed(a: &[[f64; N]; N]) -> [[f64; N]; N] {
+        std::array::from_fn(|i| std::array::from_fn(|j| a[j][i]))
+    }
+
+    #[test]
+    fn both_directions_are_those_of_the_formed_matrix() {
+        let set = OperatorSet::new(vec![walk(&A), walk(&B)], vec![Member::Walk(0), Member::Walk(1)]).unwrap();
+        let chains = [
+            Chain { weight: 2.0, factors: vec![(0, Direction::Transposed), (1, Direction::Forward)] },
+            Chain { weight: -0.5, factors: vec![(1, Direction::Forward), (1, Direction::Forward)] },
+        ];
+        let map = ChainSum::new(&set, &chains).unwrap();
+        let (first, second) = (times(&B, &transposed(&A)), times(&B, &B));
+        let unit: Vec<f64> = (0..N * N).map(|k| f64::from(u8::from(k % (N + 1) == 0))).collect();
+        for direction in [Direction::Forward, Direction::Transposed] {
+            let mut out = vec![f64::NAN; N * N];
+            map.apply(&unit, N, direction, &mut out, &Exec::with_threads(1)).unwrap();
+            for (k, got) in out.iter().enumerate() {
+                let (i, j) = if direction == Direction::Forward { (k / N, k % N) } else { (k % N, k / N) };
+                let want = 2.0 * first[i][j] - 0.5 * second[i][j];
+                assert!((got - want).abs() < 1e-14, "{direction:?} ({i}, {j}): {got} {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_walks_and_empty_chains_are_refused() {
+        let set = OperatorSet::new(vec![walk(&A)], vec![Member::Walk(0)]).unwrap();
+        for factors in [vec![], vec![(1, Direction::Forward)]] {
+            assert!(ChainSum::new(&set, &[Chain { weight: 1.0, factors }]).is_err());
+        }
+        assert!(ChainSum::new(&set, &[]).is_err());
+    }
+}
