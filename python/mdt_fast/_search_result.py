@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ._checkpoint import replace_file
 from ._operators import OperatorSet
-from ._search_tree import draw_tree, word_text
 from ._trajectory import Trajectory, check_steps
 
 HISTORY_DTYPE = np.dtype([("parent", "<i8"), ("depth", "<i4"), ("score", "<f8"), ("seconds", "<f8")])
@@ -144,24 +143,11 @@ class SearchResult:
             Nodes, edges, path and answer can be found in it by these words (``artist.get_gid()``); the nodes are in
             the order of `history`.
         """
-        words = [c for c in self.candidates if isinstance(c, tuple)]
-        if len(words) < len(self.candidates):
-            raise ValueError(
-                f"plot_tree: expected words, which a tree needs, got weights (strategy {self.strategy!r}); "
-                "look at trajectory.weights instead"
-            )
-        return draw_tree(
-            words,
-            self.history,
-            self.best,
-            title=f"{self.strategy}: score {self.score:.4g} at depth {len(words[self.best])}",
-            quality=self.quality,
-            ax=ax,
-            cmap=cmap,
-            colorbar=colorbar,
-            node_size=node_size,
-            path_color=path_color,
-        )
+        from .plot import tree
+        from .plot._canvas import require_matplotlib
+
+        require_matplotlib("plot_tree")
+        return tree(self, ax=ax, cmap=cmap, colorbar=colorbar, node_size=node_size, path_color=path_color)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values; nan becomes None, an infinity "inf" or "-inf"."""
@@ -256,6 +242,11 @@ class SearchResult:
             return cls.from_dict(d, ops)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+
+def word_text(word: tuple[int, ...]) -> str:
+    """Return a word as letters in a row."""
+    return "-".join(map(str, word))
 
 
 def _count(number: int, noun: str) -> str:

@@ -92,23 +92,11 @@ class TimeSelection:
         -------
         matplotlib.axes.Axes
         """
-        if ax is None:
-            import matplotlib.pyplot as plt
+        from .plot import entropy
+        from .plot._canvas import require_matplotlib
 
-            ax = plt.subplots()[1]
-        ax.plot(self.times, self.entropies, label=f"entropy ({self.method})")
-        if self.method == "stochastic":
-            low, high = self.entropies - 2 * self.error, self.entropies + 2 * self.error
-            ax.fill_between(self.times, low, high, alpha=0.2, label="two standard errors")
-            at = self.evaluated - 1
-            ax.plot(self.times[at], self.entropies[at], ".", color=ax.lines[-1].get_color())
-        ax.axvline(
-            self.t, linestyle="--", color="gray", label=f"t = {self.t}" + ("" if self.has_knee else " (no knee)")
-        )
-        ax.set_xlabel("diffusion time t")
-        ax.set_ylabel("entropy of the singular values")
-        ax.legend()
-        return ax
+        require_matplotlib("TimeSelection.plot")
+        return entropy(self, ax=ax)
 
 
 def select_time(
@@ -160,7 +148,7 @@ def select_time(
     >>> import mdt_fast as mdt
     >>> ops = mdt.build_operators(mdt.datasets.make_helix_b(200).views)
     >>> mdt.select_time(ops).t
-    8
+    10
     """
     if not isinstance(ops, (OperatorSet, Trajectory)):
         raise TypeError(f"ops: expected an OperatorSet or a Trajectory, got {type(ops).__name__}")

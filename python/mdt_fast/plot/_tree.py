@@ -9,6 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._search_result import SearchResult, word_text
+from ._canvas import axes_for, size_in_points
+from ._key import CONTINUOUS, draw_color_bar
+
 # Scores that are turned round so that higher is better.
 _NEGATED = ("davies_bouldin", "contrastive")
 
@@ -23,31 +27,66 @@ _NODE_DIAMETERS = (3.0, 12.0)
 _TITLE_LETTERS = 90
 
 
-def draw_tree(
-    words: Sequence[tuple[int, ...]],
-    history: NDArray[Any],
-    best: int,
+def tree(
+    result: SearchResult,
     *,
-    title: str,
-    quality: str | None,
-    ax: Any,
-    cmap: Any,
-    colorbar: bool,
-    node_size: float | None,
-    path_color: Any,
+    ax: Any = None,
+    cmap: Any = CONTINUOUS,
+    colorbar: bool = True,
+    node_size: float | None = None,
+    path_color: Any = "crimson",
 ) -> Any:
-    """Draw scored words and their history; see :meth:`SearchResult.plot_tree`."""
-    try:
-        from matplotlib import colormaps
-        from matplotlib.cm import ScalarMappable
-        from matplotlib.collections import LineCollection
-        from matplotlib.colors import Normalize
-    except ImportError as error:
-        raise ImportError("plot_tree needs matplotlib: pip install mdt_fast[plot]") from error
-    if ax is None:
-        import matplotlib.pyplot as plt
+    """Draw the words that a search evaluated as a circular tree.
 
-        ax = plt.subplots(figsize=(7.0, 6.2), layout="constrained")[1]
+    The empty word is in the middle, each word on the circle of its length, next to those with the same beginning.
+    A word whose parent was not evaluated is joined to the middle.
+
+    Parameters
+    ----------
+    result : SearchResult
+        Of a search over words.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+    cmap : str or matplotlib.colors.Colormap
+        Colours of the scores; words without a finite one are grey.
+    colorbar : bool
+        Whether to add a colour bar.
+    node_size : float, optional
+        Diameter of the nodes in points; by default as large as there is room for.
+    path_color : matplotlib colour
+        Colour of the path to the answer and of the star at its end.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Nodes, edges, path and answer can be found in it by these words (``artist.get_gid()``); the nodes are in
+        the order of `history`.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import plot
+    >>> ops = mdt.build_operators(mdt.datasets.make_helix_b(200).views)
+    >>> result = mdt.search(ops, n_clusters=3, t=3)
+    >>> ax = plot.tree(result)
+    >>> (nodes,) = [artist for artist in ax.collections if artist.get_gid() == "nodes"]
+    >>> len(nodes.get_offsets()) == result.n_evaluations
+    True
+    """
+    if not isinstance(result, SearchResult):
+        raise TypeError(f"result: expected a SearchResult, got {type(result).__name__}")
+    words = [c for c in result.candidates if isinstance(c, tuple)]
+    if len(words) < len(result.candidates):
+        raise ValueError(
+            f"result: expected words, which a tree needs, got weights (strategy {result.strategy!r}); "
+            "look at trajectory.weights instead, which plot.weights draws"
+        )
+    ax = axes_for("plot.tree", ax, (7.0, 6.2))
+    from matplotlib import colormaps
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import Normalize
+
+    history, best = result.history, result.best
     parents, depths = history["parent"], history["depth"]
     angles = _tree_angles(words, parents, depths)
     at = _to_plane(depths, angles)
@@ -62,14 +101,11 @@ def draw_tree(
     norm = Normalize(*((finite.min(), finite.max()) if len(finite) else (0.0, 1.0)))
     colors = colormaps.get_cmap(cmap).with_extremes(bad=_UNSCORED_COLOR)
     if colorbar and len(finite):
-        minus = "minus " if quality in _NEGATED else ""
-        label = "score" if quality is None else minus + quality
-        scale = ScalarMappable(norm, colors)
-        bar = ax.figure.colorbar(scale, ax=ax, label=label, shrink=0.75, aspect=28, pad=0.03)
-        bar.outline.set_visible(False)
+        minus = "minus " if result.quality in _NEGATED else ""
+        label = "score" if result.quality is None else minus + result.quality
+        draw_color_bar(ax, norm, colors, label, shrink=0.75)
     # Measured after the colour bar has taken its part of the axes.
-    box = ax.get_window_extent()
-    points_per_ring = min(box.width, box.height) * 72 / ax.figure.dpi / (2 * limit)
+    points_per_ring = min(size_in_points(ax)) / (2 * limit)
     diameter = _node_diameter(at, points_per_ring) if node_size is None else node_size
     thin = min(max(0.14 * diameter, 0.35), 1.1)
 
@@ -96,13 +132,9 @@ def draw_tree(
         at[[best], 0], at[[best], 1], s=max(2.1 * diameter, 11.0) ** 2, marker="*", c=[path_color],
         edgecolors="white", linewidths=0.8, zorder=5, gid="answer", clip_on=False,
     )  # fmt: skip
+    title = f"{result.strategy}: score {result.score:.4g} at depth {len(words[best])}"
     ax.set_title(f"{title}\n{_shortened(words[best])}", fontsize="medium")
     return ax
-
-
-def word_text(word: tuple[int, ...]) -> str:
-    """Return a word as letters in a row."""
-    return "-".join(map(str, word))
 
 
 def _shortened(word: tuple[int, ...]) -> str:

@@ -1,0 +1,19 @@
+"""Every picture: of coordinates, diffusion times, searches, trajectories and scores.
+
+Each function takes `ax` (a new figure by default) and returns the axes; nothing is shown, saved or changed globally.
+matplotlib is imported when something is drawn: ``pip install 'mdt_fast[plot]'``.
+
+>>> from mdt_fast import plot
+>>> ax = plot.embedding(coordinates, labels)  # doctest: +SKIP
+>>> ax.figure.savefig("embedding.png")  # doctest: +SKIP
+"""
+
+from ._embedding import embedding
+from ._entropy import entropy
+from ._prr import prr
+from ._quality import quality
+from ._scores import scores
+from ._tree import tree
+from ._weights import weights
+
+__all__ = ["embedding", "entropy", "prr", "quality", "scores", "tree", "weights"]

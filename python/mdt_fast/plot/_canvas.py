@@ -1,0 +1,51 @@
+"""The axes that a picture is drawn on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def require_matplotlib(name: str) -> None:
+    """Raise ImportError, in the name of who asks, where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{name} needs matplotlib: pip install mdt_fast[plot]") from error
+
+
+def axes_for(name: str, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:
+    """Return `ax` if it has the right dimension; if it is None, the axes of a new figure of `size` inches."""
+    require_matplotlib(name)
+    from matplotlib.axes import Axes
+
+    projection = "3d" if solid else "rectilinear"
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.figure(figsize=size, layout="constrained").add_subplot(projection=projection)
+    elif not isinstance(ax, Axes):
+        raise TypeError(f"ax: expected matplotlib Axes or None, got {type(ax).__name__}")
+    elif ax.name != projection:
+        raise ValueError(f"ax: expected axes with the projection {projection!r}, got {ax.name!r}")
+    if not solid:
+        ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def size_in_points(ax: Any) -> tuple[float, float]:
+    """Return width and height of the axes in points, as they are before a layout is computed."""
+    box = ax.get_window_extent()
+    return box.width * 72 / ax.figure.dpi, box.height * 72 / ax.figure.dpi
+
+
+def whole_ticks(axis: Any) -> None:
+    """Put ticks of an axis at whole numbers, one at least."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1, steps=(1, 2, 5, 10)))
+
+
+def shortened(name: object, limit: int = 28) -> str:
+    """Return a name that leaves room for the picture."""
+    text = str(name)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

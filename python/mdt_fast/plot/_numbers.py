@@ -1,0 +1,55 @@
+"""Numbers by name, as handed over to the pictures of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def numbers_by_name(argument: str, values: Any, shapes: str, n_dimensions: Collection[int]) -> dict[Any, NDArray[Any]]:
+    """Return arrays of floats or nan; a Series or DataFrame will do as well as a dict.
+
+    `shapes` says in words what `n_dimensions` allows.
+    """
+    if not hasattr(values, "items"):
+        raise TypeError(f"{argument}: expected a mapping of names to {shapes}, got {type(values).__name__}")
+    found = {}
+    for name, value in values.items():
+        try:
+            numbers = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{argument}[{name!r}]: expected {shapes}, got {value!r}") from None
+        if numbers.ndim not in n_dimensions or numbers.size == 0:
+            raise ValueError(f"{argument}[{name!r}]: expected {shapes}, got the shape {numbers.shape}")
+        if np.isinf(numbers).any():
+            raise ValueError(f"{argument}[{name!r}]: expected finite numbers, or nan for no value, got an infinity")
+        found[name] = numbers
+    if not found:
+        raise ValueError(f"{argument}: expected at least one name, got none")
+    return found
+
+
+def check_names(argument: str, given: Any, known: Collection[Any], *, all_of_them: bool = False) -> None:
+    """Refuse names that are not among `known`, and where all are needed, those that are missing."""
+    if not hasattr(given, "keys"):
+        raise TypeError(f"{argument}: expected a mapping, got {type(given).__name__}")
+    names = list(given.keys())
+    unknown = [name for name in names if name not in known]
+    missing = [name for name in known if name not in names] if all_of_them else []
+    if unknown or missing:
+        wrong = f"unknown {unknown}" if unknown else f"none for {missing}"
+        raise ValueError(f"{argument}: expected names out of {list(known)}, got {wrong}")
+
+
+def check_finite(argument: str, value: Any) -> float:
+    """Return `value` as a finite float."""
+    if (
+        not isinstance(value, (int, float, np.integer, np.floating))
+        or isinstance(value, bool)
+        or not np.isfinite(value)
+    ):
+        raise ValueError(f"{argument}: expected a finite number, got {value!r}")
+    return float(value)

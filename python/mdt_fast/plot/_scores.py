@@ -1,0 +1,84 @@
+"""Scores of several ways side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._arguments import check_number
+from ._bars import bars_size, draw_bars, runs_by_name
+from ._canvas import axes_for
+from ._key import PALETTE, class_colors, draw_legend
+from ._numbers import check_finite, check_names
+
+
+def scores(
+    values: Mapping[Any, Any],
+    *,
+    spread: Mapping[Any, float] | None = None,
+    groups: Mapping[Any, Any] | None = None,
+    reference: float | tuple[str, float] | None = None,
+    label: str = "AMI",
+    ax: Any = None,
+) -> Any:
+    """Draw scores as horizontal bars: how well each view alone and each fusion clusters.
+
+    Parameters
+    ----------
+    values : mapping of names to numbers or sequences of numbers
+        A number, or one for each run: the bar ends at their mean, dots are the runs (more than 40: an error bar of one
+        standard deviation). nan counts as no value. Bars stand in this order, the first on top.
+    spread : mapping of names to numbers, optional
+        Half the length of an error bar, drawn instead of what the runs tell.
+    groups : mapping of names to groups, optional
+        Gives bars of a group one colour, named in a legend; for instance "single view" and "trajectory".
+    reference : float or (str, float), optional
+        Where to draw a dashed line, and its name.
+    label : str
+        What the scores are.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from mdt_fast import plot
+    >>> ax = plot.scores(
+    ...     {"camera": 0.61, "scanner": 0.58, "beam": [0.83, 0.86, 0.84]},
+    ...     groups={"camera": "single view", "scanner": "single view", "beam": "trajectory"},
+    ... )
+    >>> [text.get_text() for text in ax.texts]
+    ['0.610', '0.580', '0.843']
+    """
+    runs = runs_by_name(values, "numbers")
+    half = {}
+    if spread is not None:
+        check_names("spread", spread, runs)
+        half = {name: check_number(f"spread[{name!r}]", value) for name, value in spread.items()}
+    if groups is not None:
+        check_names("groups", groups, runs, all_of_them=True)
+    line = None if reference is None else _check_reference(reference)
+    ax = axes_for("plot.scores", ax, bars_size(len(runs)))
+    from matplotlib.patches import Patch
+
+    kinds = list(dict.fromkeys(groups[name] for name in runs)) if groups is not None else []
+    palette = class_colors(max(len(kinds), 1), len(PALETTE))
+    colors = [palette[kinds.index(groups[name])] if groups is not None else palette[0] for name in runs]
+    draw_bars(ax, runs, base=0.0, colors=colors, label=label, spread=half)
+    handles: list[Any] = [Patch(color=color) for color in palette[: len(kinds)]]
+    if line is not None:
+        handles.append(ax.axvline(line[1], linestyle="--", color="0.2", linewidth=1.2, zorder=4))
+    if handles:
+        draw_legend(ax, handles, kinds + ([] if line is None else [line[0]]))
+    return ax
+
+
+def _check_reference(reference: Any) -> tuple[str, float]:
+    name, value = reference if isinstance(reference, tuple) and len(reference) == 2 else ("reference", reference)
+    if not isinstance(name, str):
+        raise TypeError(f"reference: expected a number, or a name and a number, got {reference!r}")
+    number = check_finite("reference", value)
+    return f"{name}: {number:.3g}", number
