@@ -8,9 +8,11 @@
 Start with :func:`build_operators`; a :class:`Trajectory` of the resulting :class:`OperatorSet` is a linear operator.
 """
 
+import importlib
 import warnings
+from typing import TYPE_CHECKING, Any
 
-from . import datasets, quality
+from . import datasets, plot, quality
 from ._build import build_operators, nearest_neighbors
 from ._core import DEBUG_BUILD, __version__
 from ._embedding import Embedding, embed
@@ -23,10 +25,16 @@ from ._time import TimeSelection, select_time
 from ._trajectory import Trajectory
 from ._warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
 
+if TYPE_CHECKING:
+    from . import baselines
+    from ._mdt import MDT, MDTClustering
+
 __all__ = [
+    "MDT",
     "ConvergenceWarning",
     "Embedding",
     "KMeansResult",
+    "MDTClustering",
     "OperatorSet",
     "OperatorWarning",
     "SearchProgress",
@@ -35,15 +43,34 @@ __all__ = [
     "TimeSelectionWarning",
     "Trajectory",
     "__version__",
+    "baselines",
     "build_operators",
     "datasets",
     "embed",
     "k_means",
     "nearest_neighbors",
+    "plot",
     "quality",
     "search",
     "select_time",
 ]
+
+# These derive from classes of scikit-learn, whose import takes longer than all of this package: only when asked for.
+_LAZY = {"MDT": "_mdt", "MDTClustering": "_mdt", "baselines": "baselines"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimators at their first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f".{_LAZY[name]}", __name__)
+    return module if name == _LAZY[name] else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    """Name everything public, imported or not."""
+    return sorted({*globals(), *__all__})
+
 
 if DEBUG_BUILD:
     warnings.warn(

@@ -25,23 +25,24 @@ class View:
         return int(self.data.shape[0])
 
 
-def check_views(Xs: Any) -> list[View]:
+def check_views(Xs: Any, argument: str = "Xs") -> list[View]:
     """Return the views of `Xs`: a mapping, a list or tuple, or one bare matrix."""
-    pairs = _named_pairs(Xs, "Xs")
+    pairs = _named_pairs(Xs, argument)
     if not pairs:
-        raise ValueError("Xs: expected at least one view, got none")
-    check_names([name for name, _ in pairs], "Xs")
-    views = [View(name, check_matrix(X, f"Xs ({name})")) for name, X in pairs]
-    _check_sizes(views, "Xs")
+        raise ValueError(f"{argument}: expected at least one view, got none")
+    check_names([name for name, _ in pairs], argument)
+    views = [View(name, check_matrix(X, f"{argument} ({name})")) for name, X in pairs]
+    _check_sizes(views, argument)
+    _check_row_order(pairs, argument)
     for view in views:
-        check_samples(view)
+        check_samples(view, argument)
     return views
 
 
 def check_views_like(given: Any, names: Sequence[str], argument: str) -> list[View]:
     """Return a matrix for each of `names`, all of one number of rows; a mapping by name, anything else in order."""
     pairs = _named_pairs(given, argument)
-    if isinstance(given, Mapping):
+    if is_named(given):
         by_name = dict(pairs)
         if len(pairs) != len(names) or set(by_name) != set(names):
             raise ValueError(
@@ -52,11 +53,17 @@ def check_views_like(given: Any, names: Sequence[str], argument: str) -> list[Vi
         raise ValueError(f"{argument}: expected {len(names)} views, got {len(pairs)}")
     views = [View(name, check_matrix(X, f"{argument} ({name})")) for name, (_, X) in zip(names, pairs, strict=True)]
     _check_sizes(views, argument)
+    _check_row_order(pairs, argument)
     return views
 
 
+def is_named(Xs: Any) -> bool:
+    """Return whether these are views by name; SciPy's dok_array is a dict too, but one matrix."""
+    return isinstance(Xs, Mapping) and not sparse.issparse(Xs)
+
+
 def _named_pairs(given: Any, argument: str) -> list[tuple[str, Any]]:
-    if isinstance(given, Mapping):
+    if is_named(given):
         return [(str(name), X) for name, X in given.items()]
     if isinstance(given, (list, tuple)):
         return [(f"view {v}", X) for v, X in enumerate(given)]
@@ -72,6 +79,26 @@ def _check_sizes(views: Sequence[View], argument: str) -> None:
         raise ValueError(f"{argument}: expected the same number of samples in every view, got {got}")
 
 
+def _check_row_order(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
+    """Refuse pandas frames whose indices say that equal rows are different samples."""
+    indexed = [(name, X.index) for name, X in pairs if hasattr(X, "index") and hasattr(X, "columns")]
+    for name, index in indexed[1:]:
+        first_name, first = indexed[0]
+        if first.equals(index):
+            continue
+        if set(first) == set(index):
+            raise ValueError(
+                f"{argument}: expected rows in one order, got the labels of {first_name} in another order in {name}; "
+                f"X.loc[other.index] puts them in order"
+            )
+        # A range is what a frame has that was never given labels: it says nothing about others that were.
+        if "RangeIndex" not in (type(first).__name__, type(index).__name__):
+            missing = next(label for label in first if label not in index)
+            raise ValueError(
+                f"{argument}: expected one set of row labels in all views, got {missing!r} in {first_name} only"
+            )
+
+
 def check_names(names: Sequence[str], argument: str) -> None:
     """Refuse names that do not tell things apart."""
     repeated = [name for i, name in enumerate(names) if name in names[:i]]
@@ -79,13 +106,13 @@ def check_names(names: Sequence[str], argument: str) -> None:
         raise ValueError(f"{argument}: expected unique names, got {repeated[0]!r} twice")
 
 
-def check_samples(view: View) -> None:
+def check_samples(view: View, argument: str) -> None:
     """Refuse a view too small to have neighbours."""
     n, d = view.data.shape
     if n < 2:
-        raise ValueError(f"Xs ({view.name}): expected at least 2 samples, got {n}")
+        raise ValueError(f"{argument} ({view.name}): expected at least 2 samples, got {n}")
     if d < 1:
-        raise ValueError(f"Xs ({view.name}): expected at least 1 feature, got 0 features")
+        raise ValueError(f"{argument} ({view.name}): expected at least 1 feature, got 0 features")
 
 
 def check_matrix(X: Any, name: str) -> Matrix:

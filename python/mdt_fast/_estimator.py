@@ -1,0 +1,187 @@
+"""What all estimators share: the arguments of the graphs, and views as scikit-learn's users hand them over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._build import build_operators
+from ._kmeans import KMeansResult, k_means
+from ._operators import OperatorSet
+from ._views import Matrix, check_names, check_views, check_views_like, is_named
+
+
+# A dataclass makes the constructor that scikit-learn wants: every parameter by name, assigned and nothing else.
+@dataclass(eq=False, repr=False, kw_only=True)
+class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
+    """Views in, operators out.
+
+    Parameters
+    ----------
+    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
+        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
+    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, optional
+        The views in the columns of one 2-D array. Without it such an array is one view.
+    tol : float
+        Accuracy of the embedding, see :func:`embed`.
+    random_state : int, RandomState, Generator or None
+        One seed gives one result at any number of threads.
+    n_jobs : int or None
+        Threads; None or -1: all.
+    verbose : bool
+        Whether long work shows its progress.
+
+    Attributes
+    ----------
+    operators_ : OperatorSet
+        The walks of the views.
+    n_views_in_, n_features_in_ : int
+        Number of views, and of columns in all of them.
+    view_names_ : list of str
+        Their names.
+    feature_names_in_ : array of str
+        Names of the columns; only if fitted on one frame.
+    """
+
+    n_neighbors: Any = "log"
+    kernel: Any = "gaussian"
+    bandwidth: Any = "max-min"
+    symmetrize: Any = "mean"
+    neighbors: Any = "auto"
+    metric: Any = "euclidean"
+    anisotropy: Any = 0.0
+    preset: Any = None
+    dtype: Any = None
+    view_slices: Any = None
+    tol: float = 1e-3
+    random_state: Any = 0
+    n_jobs: Any = None
+    verbose: Any = False
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn what is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _build(self, X: Any) -> OperatorSet:
+        """Read the views and make their walks."""
+        views = _split(self, X) if _is_one_matrix(X) else _read(self, X)
+        self.view_names_ = list(views)
+        self.n_views_in_ = len(views)
+        self._widths = [int(view.shape[1]) for view in views.values()]
+        return build_operators(
+            views,
+            n_neighbors=self.n_neighbors,
+            kernel=self.kernel,
+            bandwidth=self.bandwidth,
+            symmetrize=self.symmetrize,
+            neighbors=self.neighbors,
+            metric=self.metric,
+            anisotropy=self.anisotropy,
+            preset=self.preset,
+            dtype=self.dtype,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    def _new_views(self, X: Any) -> dict[str, Matrix]:
+        """Read new samples in the views that the estimator was fitted on."""
+        check_is_fitted(self)
+        if _is_one_matrix(X) and (self.n_views_in_ == 1 or self.view_slices is not None):
+            return _split(self, X, is_new=True)
+        given = check_views_like(X, self.view_names_, "X")
+        for view, width, columns in zip(given, self._widths, self._columns_of(X), strict=True):
+            if view.data.shape[1] != width:
+                raise ValueError(f"X ({view.name}): expected {width} features, got {view.data.shape[1]}")
+            expected = self._columns.get(view.name)
+            if columns is not None and expected is not None and columns != expected:
+                wrong = next(c for c, e in zip(columns, expected, strict=True) if c != e)
+                raise ValueError(
+                    f"X ({view.name}): expected the columns of fit in their order, got {wrong!r} out of place"
+                )
+        return {view.name: view.data for view in given}
+
+    def _columns_of(self, X: Any) -> list[list[str] | None]:
+        views = [X[name] for name in self.view_names_] if is_named(X) else X
+        return [_columns(view) for view in views]
+
+    def _cluster(self, coordinates: NDArray[Any], n_clusters: int, n_init: int) -> KMeansResult:
+        """Cluster coordinates with the estimator's seed."""
+        return k_means(coordinates, n_clusters, n_init=n_init, random_state=self.random_state, n_jobs=self.n_jobs)
+
+
+def _is_one_matrix(X: Any) -> bool:
+    """Return whether this is one 2-D array (or a list of its rows), not several views."""
+    if isinstance(X, (list, tuple)):
+        # Rows are plain lists of numbers; a list of arrays is a list of views.
+        return bool(X) and all(isinstance(row, (list, tuple)) and not np.ndim(row[:1]) > 1 for row in X)
+    return not is_named(X)
+
+
+def _read(estimator: MultiViewEstimator, X: Any) -> dict[str, Matrix]:
+    """Several views, checked."""
+    views = {view.name: view.data for view in check_views(X, "X")}
+    given = X.values() if is_named(X) else X
+    columns = zip(views, map(_columns, given), strict=True)
+    estimator._columns = {name: names for name, names in columns if names is not None}
+    estimator.n_features_in_ = sum(int(view.shape[1]) for view in views.values())
+    if hasattr(estimator, "feature_names_in_"):
+        # From an earlier fit on a frame.
+        del estimator.feature_names_in_
+    return views
+
+
+def _split(estimator: MultiViewEstimator, X: Any, *, is_new: bool = False) -> dict[str, Matrix]:
+    """One 2-D array, checked by scikit-learn's rules, cut into views."""
+    whole = validate_data(
+        estimator,
+        X,
+        reset=not is_new,
+        accept_sparse="csr",
+        dtype=(np.float64, np.float32),
+        ensure_min_samples=1 if is_new else 2,
+    )
+    estimator._columns = {}
+    if sparse.issparse(whole):
+        whole = sparse.csr_array(whole)
+    slices = estimator.view_slices
+    if slices is None:
+        return {"view 0": whole}
+    if not isinstance(slices, (Mapping, list, tuple)) or not len(slices):
+        raise TypeError(f"view_slices: expected a list or dict of slices, got {slices!r}")
+    named = slices if isinstance(slices, Mapping) else {f"view {v}": columns for v, columns in enumerate(slices)}
+    check_names([str(name) for name in named], "view_slices")
+    d = int(whole.shape[1])
+    return {str(name): whole[:, _column_numbers(columns, d, str(name))] for name, columns in named.items()}
+
+
+def _column_numbers(columns: Any, d: int, name: str) -> Any:
+    """Return a slice, or an array of column numbers, that selects at least one of `d` columns."""
+    expected = f"view_slices ({name}): expected a slice, a (start, stop) pair or a list of numbers below {d}"
+    if isinstance(columns, tuple) and len(columns) == 2:
+        columns = slice(*columns)
+    try:
+        selected = np.arange(d)[columns]
+    except (IndexError, TypeError, ValueError):
+        raise ValueError(f"{expected}, got {columns!r}") from None
+    # A slice may reach past the end without NumPy minding; a view that is cut short would go unnoticed.
+    if np.ndim(selected) != 1 or not len(selected) or (isinstance(columns, slice) and (columns.stop or 0) > d):
+        raise ValueError(f"{expected}, got {columns!r}")
+    return columns if isinstance(columns, slice) else selected
+
+
+def _columns(view: Any) -> list[str] | None:
+    """Names of the columns of a frame."""
+    columns = getattr(view, "columns", None)
+    return None if columns is None else [str(column) for column in columns]

@@ -1,0 +1,321 @@
+"""The estimators: a trajectory searched for, as coordinates (`MDT`) and as clusters (`MDTClustering`)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin
+
+from ._arguments import check_flag
+from ._embedding import embed
+from ._estimator import MultiViewEstimator
+from ._operators import OperatorSet
+from ._search import search
+from ._search_result import SearchResult
+
+# Members that can be added to the views' walks by name.
+_MEMBERS: dict[str, Callable[[OperatorSet], OperatorSet]] = {
+    "identity": OperatorSet.with_identity,
+    "uniform": OperatorSet.with_uniform,
+    "teleport": OperatorSet.with_teleport,
+}
+# Strategies with one candidate, which need no score.
+_SINGLE = ("random", "convex", "mean")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _Searched(MultiViewEstimator):
+    """An estimator that searches for its trajectory."""
+
+    strategy: Any = "beam"
+    t: Any = "auto"
+    max_steps: Any = None
+    beam_width: int = 2
+    quality: Any = "calinski_harabasz"
+    view_weights: Any = None
+    members: Any = None
+    weighting: str = "uniform"
+    max_evaluations: Any = None
+    time_limit: Any = None
+    checkpoint: Any = None
+    search_options: Any = None
+
+    def _fit(self, X: Any, n_clusters: int | None, quality: Any, n_components: int | None) -> None:
+        """Search, and embed what was found."""
+        if n_clusters == 1:
+            # Scores of clusters need two of them; the contrastive loss needs none.
+            n_clusters, quality = None, "contrastive"
+        self.operators_ = _with_members(self._build(X), self.members)
+        if self.search_options is not None and not isinstance(self.search_options, Mapping):
+            raise TypeError(f"search_options: expected a dict of arguments of search, got {self.search_options!r}")
+        self.search_result_: SearchResult = search(
+            self.operators_,
+            n_clusters,
+            strategy=self.strategy,
+            t=self.t,
+            max_steps=self.max_steps,
+            beam_width=self.beam_width,
+            quality=quality,
+            view_weights=self.view_weights,
+            max_evaluations=self.max_evaluations,
+            time_limit=self.time_limit,
+            checkpoint=self.checkpoint,
+            tol=self.tol,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            progress=check_flag("verbose", self.verbose),
+            **{"n_components": n_components, **(self.search_options or {})},
+        )
+        self.trajectory_ = self.search_result_.trajectory
+        self.t_ = self.search_result_.t or len(self.trajectory_)
+        self.score_ = self.search_result_.score
+        self.search_history_ = self.search_result_.history
+        self.geometry_ = embed(
+            self.trajectory_,
+            n_components or n_clusters or 1,
+            weighting=self.weighting,
+            tol=self.tol,
+            random_state=self.random_state,
+        )
+        self.embedding_ = self.geometry_.coordinates
+        self.singular_values_ = self.geometry_.singular_values
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MDT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Searched):  # type: ignore[misc]
+    """Embed samples seen in several views by a multi-view diffusion trajectory.
+
+    The views become random walks; a search finds a product ``W_t ... W_1`` of them; the leading singular vectors of
+    that product are the coordinates, so that distances are diffusion distances.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of coordinates.
+    strategy : str, word, weights or Trajectory
+        As in :func:`search`; "contrastive" fits weights so that neighbours in the views stay neighbours.
+    n_clusters : int, optional
+        For strategies that compare candidates by the clusters they give ("beam", "direct", ...).
+    t : int or "auto"
+        Number of steps; "auto": :func:`select_time`.
+    max_steps, beam_width, view_weights, max_evaluations, time_limit, checkpoint
+        As in :func:`search`.
+    quality : str, callable or None
+        As in :func:`search`; "auto": Calinski-Harabasz if `n_clusters` is given, else the contrastive loss where
+        candidates are compared.
+    members : list of {"identity", "uniform", "teleport"} or int, optional
+        Steps beside the views' walks P: the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump, or (an int
+        s) ``P^s``.
+    weighting : {"uniform", "stationary"}
+        As in :func:`embed`. One view with "stationary" weighting is the classical diffusion map.
+    search_options : dict, optional
+        Further arguments of :func:`search`: ``{"learning_rate": 0.3}``.
+    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
+        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
+    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, optional
+        The views in the columns of one 2-D array. Without it such an array is one view.
+    tol : float
+        Accuracy of the embedding, see :func:`embed`.
+    random_state : int, RandomState, Generator or None
+        One seed gives one result at any number of threads.
+    n_jobs : int or None
+        Threads; None or -1: all.
+    verbose : bool
+        Whether the search shows its progress.
+
+    Attributes
+    ----------
+    embedding_ : (n_samples, n_components) array
+        Coordinates of the training samples.
+    trajectory_ : Trajectory
+        What was found.
+    t_ : int
+        The diffusion time.
+    score_ : float
+        Score of the trajectory, higher is better; nan where nothing was compared.
+    search_history_ : structured array
+        Every evaluated candidate.
+    search_result_ : SearchResult
+        All of the search.
+    geometry_ : Embedding
+        Coordinates with singular values, residuals, and the functions for new samples.
+    singular_values_ : (n_components,) array
+        Of the trajectory.
+    operators_ : OperatorSet
+        The steps it was made of.
+    n_views_in_, n_features_in_ : int
+        Number of views, and of columns in all of them.
+    view_names_ : list of str
+        Names of the views.
+    feature_names_in_ : array of str
+        Names of the columns; only if fitted on one frame.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_helix_b(300).views
+    >>> mdt.MDT(n_components=2).fit_transform(views).shape
+    (300, 2)
+    """
+
+    n_components: int = field(default=2, kw_only=False)
+    strategy: Any = "contrastive"
+    n_clusters: Any = None
+    quality: Any = "auto"
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Search for a trajectory of the views and embed the samples by it.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array
+            The views, rows are the same samples.
+        y : None
+            Not used.
+        """
+        self._fit(X, self.n_clusters, self._quality(), self.n_components)
+        return self
+
+    def _quality(self) -> Any:
+        if self.quality != "auto":
+            return self.quality
+        if self.n_clusters is not None:
+            return "calinski_harabasz"
+        is_single = not isinstance(self.strategy, str) or self.strategy in _SINGLE
+        is_single &= (self.search_options or {}).get("n_samples", 1) == 1
+        return None if is_single else "contrastive"
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Fit and return the coordinates of the training samples."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return coordinates of new samples, each independent of the others; a training sample gets its own.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The new samples in the same views.
+        """
+        views = self._new_views(X)
+        return self.geometry_.transform(views, n_jobs=self.n_jobs)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
+    """Cluster samples seen in several views by a multi-view diffusion trajectory.
+
+    The views become random walks; a search finds the product ``W_t ... W_1`` of them whose clusters fit the views best;
+    k-means on its leading singular vectors gives the labels.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters. (With a single one candidates are compared by the contrastive loss.)
+    strategy : str, word, weights or Trajectory
+        As in :func:`search`.
+    n_components : int, optional
+        Coordinates that are clustered; `n_clusters` by default.
+    n_init : int
+        Starts of k-means for the labels; a candidate of the search has one, or ``search_options["n_init"]``.
+    t : int or "auto"
+        The diffusion time; "auto": :func:`select_time`.
+    max_steps, beam_width, quality, view_weights, max_evaluations, time_limit, checkpoint
+        As in :func:`search`.
+    members : list of {"identity", "uniform", "teleport"} or int, optional
+        Steps beside the views' walks P: the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump, or (an int
+        s) ``P^s``.
+    weighting : {"uniform", "stationary"}
+        As in :func:`embed`, for the final coordinates.
+    search_options : dict, optional
+        Further arguments of :func:`search`: ``{"n_playouts": 500}``.
+    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
+        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
+    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, optional
+        The views in the columns of one 2-D array. Without it such an array is one view.
+    tol : float
+        Accuracy of the embedding, see :func:`embed`.
+    random_state : int, RandomState, Generator or None
+        One seed gives one result at any number of threads.
+    n_jobs : int or None
+        Threads; None or -1: all.
+    verbose : bool
+        Whether the search shows its progress.
+
+    Attributes
+    ----------
+    labels_ : (n_samples,) array of int
+        Cluster of each training sample, numbered in order of their first sample.
+    cluster_centers_ : (n_clusters, n_components) array
+        Centres of the clusters among the coordinates.
+    embedding_ : (n_samples, n_components) array
+        Coordinates of the training samples.
+    trajectory_, t_, score_, search_history_, search_result_, geometry_, singular_values_, operators_
+        As of :class:`MDT`.
+    n_views_in_, n_features_in_, view_names_, feature_names_in_
+        As of :class:`MDT`.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.MDTClustering(n_clusters=3, t=3).fit_predict(views)[:6]
+    array([0, 1, 1, 2, 2, 2], dtype=int32)
+    """
+
+    n_clusters: int = field(default=8, kw_only=False)
+    n_components: Any = None
+    n_init: int = 10
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Search for a trajectory of the views and cluster the samples by it.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array
+            The views, rows are the same samples.
+        y : None
+            Not used.
+        """
+        self._fit(X, self.n_clusters, self.quality, self.n_components)
+        found = self._cluster(self.embedding_, self.n_clusters, self.n_init)
+        self.labels_, self.cluster_centers_ = found.labels, found.centers
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Return the cluster of each new sample: that of the nearest centre among the coordinates.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The new samples in the same views.
+        """
+        views = self._new_views(X)
+        coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
+        nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
+        return np.asarray(nearest, dtype=np.int32)
+
+
+def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:
+    """Add members by name, and powers by their exponent."""
+    if members is None:
+        return ops
+    if not isinstance(members, (list, tuple)):
+        raise TypeError(f"members: expected a list, got {members!r}")
+    unknown = [m for m in members if m not in _MEMBERS and not hasattr(m, "__index__")]
+    if unknown:
+        known = ", ".join(map(repr, _MEMBERS))
+        raise ValueError(f"members: expected {known} or an exponent, got {unknown[0]!r}")
+    adders = [_MEMBERS[m] if isinstance(m, str) else operator.methodcaller("with_powers", [m]) for m in members]
+    return reduce(lambda made, add: add(made), adders, ops)

@@ -1,0 +1,52 @@
+"""Other ways to fuse views, under the same kernels and with the shape of an estimator.
+
+Each is known by the operator whose leading singular (or eigen-) vectors are the coordinates:
+
+========  ==================================  ==================================================
+name      estimator                           operator
+========  ==================================  ==================================================
+DM        :class:`DiffusionMaps`              ``P_v^t`` of one view
+AD        :class:`AlternatingDiffusion`       ``P_1 P_2 ... P_V``
+p-AD      :class:`PoweredAlternatingDiffusion`  ``(P_1 P_2 ... P_V)^t``
+ID        :class:`IntegratedDiffusion`        ``P_1^(t_1) ... P_V^(t_V)``
+MVD       :class:`MultiviewDiffusionMaps`     blocks ``K_u K_v``, the diagonal ones 0
+CrD       :class:`CrossDiffusion`             ``Q_v <- P_v (mean of the other Q_u) P_v^T``
+ComD      :class:`CompositeDiffusion`         ``P_2 P_1^T + P_1 P_2^T``, or their difference
+mean      :class:`MeanDiffusion`              ``M^t``, M the mean of the walks
+AA        :class:`AffinityAddition`           ``D^-1 (K_1 + ... + K_V)``
+========  ==================================  ==================================================
+
+>>> import mdt_fast as mdt
+>>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+>>> mdt.baselines.make("AD", n_clusters=3).fit_predict(views)[:6]
+array([0, 1, 1, 2, 2, 2], dtype=int32)
+"""
+
+from ._affinities import AffinityAddition, MultiviewDiffusionMaps
+from ._base import Baseline, TrajectoryBaseline
+from ._registry import make, names, register
+from ._there_and_back import CompositeDiffusion, CrossDiffusion
+from ._trajectories import (
+    AlternatingDiffusion,
+    DiffusionMaps,
+    IntegratedDiffusion,
+    MeanDiffusion,
+    PoweredAlternatingDiffusion,
+)
+
+__all__ = [
+    "AffinityAddition",
+    "AlternatingDiffusion",
+    "Baseline",
+    "CompositeDiffusion",
+    "CrossDiffusion",
+    "DiffusionMaps",
+    "IntegratedDiffusion",
+    "MeanDiffusion",
+    "MultiviewDiffusionMaps",
+    "PoweredAlternatingDiffusion",
+    "TrajectoryBaseline",
+    "make",
+    "names",
+    "register",
+]

@@ -1,0 +1,134 @@
+"""What all baselines share: coordinates of their operator, and clusters if a number of them is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+
+from .._arguments import check_integer
+from .._embedding import Embedding, embed
+from .._estimator import MultiViewEstimator
+from .._operators import OperatorSet
+from .._trajectory import Trajectory
+from ..quality import calinski_harabasz
+
+
+def _is_clustering(estimator: Baseline) -> bool:
+    return estimator.n_clusters is not None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstimator):  # type: ignore[misc]
+    """What all baselines have; a class of your own derives from it and gives ``_coordinates(ops, n_components)``.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of coordinates; by default `n_clusters`, or 2 without.
+    n_clusters : int, optional
+        Cluster the samples too, by k-means on the coordinates.
+    n_init : int
+        Starts of k-means.
+    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
+        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
+    view_slices, tol, random_state, n_jobs, verbose
+        As of :class:`MDT`.
+
+    Attributes
+    ----------
+    embedding_ : (n_samples, n_components) array
+        Coordinates of the samples.
+    labels_ : (n_samples,) array of int
+        Clusters, with `n_clusters`.
+    score_ : float
+        How well they fit the views: Calinski-Harabasz, as in :mod:`mdt_fast.quality`.
+    cluster_centers_ : (n_clusters, n_components) array
+        Centres of the clusters.
+    operators_ : OperatorSet
+        The walks of the views.
+    """
+
+    n_components: Any = field(default=None, kw_only=False)
+    n_clusters: Any = None
+    n_init: int = 10
+
+    # How many views it takes: at least, at most.
+    _views: ClassVar[tuple[int, int | None]] = (1, None)
+
+    def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
+        """Return the coordinates of the samples."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Embed the samples, and cluster them if `n_clusters` is given.
+
+        Parameters
+        ----------
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array
+            The views, rows are the same samples.
+        y : None
+            Not used.
+        """
+        clusters = None
+        if self.n_clusters is not None:
+            clusters = check_integer("n_clusters", self.n_clusters, minimum=1)
+        self.operators_ = self._build(X)
+        least, most = self._views
+        if self.n_views_in_ < least or (most is not None and self.n_views_in_ > most):
+            expected = f"{least} views" if most == least else f"at least {least} views"
+            raise ValueError(f"X: expected {expected} for {type(self).__name__}, got {self.n_views_in_}")
+        components = self.n_components if self.n_components is not None else clusters or 2
+        self.embedding_ = self._coordinates(self.operators_, components)
+        if clusters is not None:
+            found = self._cluster(self.embedding_, clusters, self.n_init)
+            self.labels_, self.cluster_centers_ = found.labels, found.centers
+            self.score_ = calinski_harabasz(self.operators_, self.labels_) if clusters > 1 else float("nan")
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Fit and return the coordinates of the samples."""
+        return self.fit(X).embedding_
+
+    @available_if(_is_clustering)  # type: ignore[untyped-decorator]
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Fit and return the clusters of the samples; there when `n_clusters` is given."""
+        return self.fit(X).labels_
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TrajectoryBaseline(Baseline):
+    """A baseline whose operator is a trajectory, so that new samples have coordinates too.
+
+    A class of your own gives ``_trajectory(ops)``.
+    """
+
+    def _trajectory(self, ops: OperatorSet) -> Trajectory:
+        """Return the trajectory."""
+        raise NotImplementedError
+
+    def _embed(self, W: Trajectory, n_components: int) -> Embedding:
+        return embed(W, n_components, tol=self.tol, random_state=self.random_state)
+
+    def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
+        self.trajectory_ = self._trajectory(ops)
+        self.geometry_ = self._embed(self.trajectory_, n_components)
+        return self.geometry_.coordinates
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return coordinates of new samples, each independent of the others; a training sample gets its own.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The new samples in the same views.
+        """
+        views = self._new_views(X)
+        return self.geometry_.transform(views, n_jobs=self.n_jobs)

@@ -1,0 +1,130 @@
+"""Baselines that go along one view and back along another, with transposed walks: composite and cross diffusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import svds
+
+from .. import _memory
+from .._arguments import check_choice, check_generator, check_integer, check_number
+from .._chains import Chain, embed_chains
+from .._operators import OperatorSet
+from .._spectrum import Spectrum
+from ._base import Baseline
+
+_FORWARD, _TRANSPOSED = False, True
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CompositeDiffusion(Baseline):
+    """Composite diffusion (ComD) of two views: what they have in common, or what they see differently.
+
+    Parameters
+    ----------
+    n_components, n_clusters, n_init, and those of the graphs
+        As of :class:`Baseline`.
+    operator : {"similarity", "difference"}
+        ``P_2 P_1^T + P_1 P_2^T``, whose first singular pair is dropped, or ``P_2 P_1^T - P_1 P_2^T``, which is
+        antisymmetric: its singular values come in pairs, and none is dropped.
+
+    Attributes
+    ----------
+    embedding_, labels_, score_, operators_
+        As of :class:`Baseline`.
+    singular_values_ : (n_components,) array
+        That belong to the coordinates.
+    """
+
+    operator: str = "similarity"
+
+    _views = (2, 2)
+
+    def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
+        is_sum = check_choice("operator", self.operator, ("similarity", "difference")) == "similarity"
+        chains = [
+            Chain([(0, _TRANSPOSED), (1, _FORWARD)]),
+            Chain([(1, _TRANSPOSED), (0, _FORWARD)], 1.0 if is_sum else -1.0),
+        ]
+        how = {"tol": self.tol, "random_state": self.random_state}
+        coordinates, values = embed_chains(ops, chains, n_components, drop_first=is_sum, **how)
+        self.singular_values_ = values[int(is_sum) :]
+        return coordinates
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CrossDiffusion(Baseline):
+    """Cross diffusion (CrD): similarities of each view diffused along the others, again and again.
+
+    ``Q_v <- P_v (mean of the other Q_u) P_v^T``, beginning with ``Q_v = P_v``; the mean of the ``Q_v`` is decomposed.
+    With two views each Q is a product of walks and is never formed. With more, there is a dense (n_samples, n_samples)
+    matrix for each view.
+
+    Parameters
+    ----------
+    n_components, n_clusters, n_init, and those of the graphs
+        As of :class:`Baseline`.
+    n_steps : int, optional
+        How often; by default 20, or 25 with ``preset="published"``.
+    memory_budget : int, optional
+        Bytes that the dense matrices may take; by default what is free.
+
+    Attributes
+    ----------
+    embedding_, labels_, score_, operators_
+        As of :class:`Baseline`.
+    singular_values_ : (n_components,) array
+        That belong to the coordinates.
+    """
+
+    n_steps: Any = None
+    memory_budget: Any = None
+
+    _views = (2, None)
+
+    def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
+        steps = 25 if self.preset == "published" else 20
+        if self.n_steps is not None:
+            steps = check_integer("n_steps", self.n_steps, minimum=1)
+        if ops.n_views > 2:
+            return self._dense(ops, n_components, steps)
+        how = {"tol": self.tol, "random_state": self.random_state}
+        chains = [Chain(_cross_chain(view, steps), 0.5) for view in range(2)]
+        coordinates, values = embed_chains(ops, chains, n_components, **how)
+        self.singular_values_ = values[1:]
+        return coordinates
+
+    def _dense(self, ops: OperatorSet, n_components: int, steps: int) -> NDArray[Any]:
+        n, n_views = ops.n_samples, ops.n_views
+        components = check_integer("n_components", n_components, minimum=1, maximum=max(n - 2, 1))
+        # One matrix a view, their sum, and three on the way of a step.
+        needed = (n_views + 4) * n * n * ops.dtype.itemsize
+        what = f"CrossDiffusion of {n_views} views of {n} samples, which are dense matrices,"
+        if self.memory_budget is not None and needed > check_number("memory_budget", self.memory_budget):
+            budget = f"{float(self.memory_budget) / 1e9:.3g} GB"
+            raise MemoryError(f"{what} needs {needed / 1e9:.3g} GB, but memory_budget is {budget}")
+        _memory.require(needed, what)
+        walks = [ops.trajectory([view]) for view in range(n_views)]
+        Q = [P.toarray() for P in walks]
+        for _ in range(steps):
+            total = sum(Q[1:], Q[0])
+            for view, P in enumerate(walks):
+                # P M P^T = (P (P M)^T)^T. Entries stay below 1: rows of P sum to 1, so it averages the entries of M.
+                others = (total - Q[view]) / (n_views - 1)
+                Q[view] = (P @ (P @ others).T).T
+        mean = sum(Q[1:], Q[0]) / n_views
+        first = check_generator(self.random_state).normal(size=n)
+        left, values, right = svds(mean.astype(np.float64), k=components + 1, v0=first)
+        order = np.argsort(-values)
+        pairs = Spectrum(left[:, order] * values[order], right[order].T, values[order], np.zeros(len(values)), True)
+        self.singular_values_ = pairs.values[1:]
+        return pairs.oriented(True).coordinates.astype(ops.dtype)
+
+
+def _cross_chain(view: int, steps: int) -> list[tuple[int, bool]]:
+    """Return the factors of ``Q_view`` after some steps, the rightmost first: ``P_a ... P_b P_c P_b^T ... P_a^T``."""
+    there = [(view + step) % 2 for step in range(steps)]
+    return [(v, _TRANSPOSED) for v in there] + [((view + steps) % 2, _FORWARD)] + [(v, _FORWARD) for v in there[::-1]]
