@@ -20,7 +20,7 @@ $(INSTALLED): $(RUST_SOURCES) pyproject.toml
 	touch $@
 
 demo: $(INSTALLED) ## the main job on bundled data
-	$(BIN)/python examples/demo.py
+	$(BIN)/mdt-fast demo --output demo-output
 
 test: test-rust test-python ## all tests, cargo and pytest
 

@@ -35,3 +35,36 @@ def require(needed: int, what: str) -> None:
     available = available_bytes()
     if needed > available:
         raise MemoryError(f"{what} needs {needed / 1e9:.3g} GB, but {available / 1e9:.3g} GB are available")
+
+
+# Entries of a walk's row for each neighbour: an edge that only one of its ends chose gains a way back.
+_ENTRIES_PER_NEIGHBOR = 1.6
+# From this many samples on, the solver works on a copy of the operators in another order.
+_TWIN_SAMPLES = 2**14
+
+
+def plan_search(n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, item_size: int = 8) -> dict[str, int]:
+    """Estimate the bytes that a beam search (width 2, depth 12) takes, stage by stage; the last entry is the total.
+
+    The views themselves are not counted. `item_size` is that of the operators' elements.
+    """
+    entries = n_samples * (1 + _ENTRIES_PER_NEIGHBOR * n_neighbors)
+    # A graph of indices, distances and row starts is there while the walk of its view is made.
+    graph = n_samples * (12 * n_neighbors + 8) + entries * 12
+    operators = n_views * (entries * (4 + item_size) + n_samples * (8 + item_size))
+    rank = n_clusters + 1
+    block = min(-(-(rank + 4) // 8) * 8, 32)
+    # Two bases, and three blocks on the way through the factors.
+    solver = n_samples * item_size * (2 * (2 * rank + 8 * block) + 3 * block)
+    # The product of every word with the starting block, within the default of `memory_budget`.
+    kept = min(2**30, 2 * 12 * n_views * n_samples * block * item_size)
+    coordinates = n_samples * (2 * rank * item_size + 8 * rank + 16)
+    plan = {
+        "graphs, while building": int(graph),
+        "operators": int(operators),
+        "operators in the solver's order": int(operators if n_samples >= _TWIN_SAMPLES else 0),
+        "solver": int(solver),
+        "kept for longer words": int(kept),
+        "coordinates and labels": int(coordinates),
+    }
+    return {**plan, "total": sum(plan.values())}

@@ -1,0 +1,89 @@
+"""`mdt-fast doctor`: whether this installation is sound, and what memory a job of some size takes."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from .. import _core, _memory
+from .._build import build_operators
+from .._embedding import embed
+from .._kmeans import k_means
+from ..datasets import make_multiview_blobs
+from .console import Console
+
+_REQUIRED = ("numpy", "scipy", "scikit-learn", "kneed")
+_OPTIONAL = ("matplotlib", "pandas", "pyarrow", "anndata", "mudata", "cma", "scikit-image")
+
+
+def examine(console: Console, n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, dtype: str) -> bool:
+    """Say what is installed, test it, and plan the memory of a job; return whether all is well."""
+    found = {
+        "mdt_fast": _core.__version__,
+        "build": "debug (slow)" if _core.DEBUG_BUILD else "release",
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "system": f"{platform.system()} {platform.machine()}",
+        "threads": _core.available_threads(),
+        "cpu features": ", ".join(_core.cpu_features()) or "none beyond the baseline",
+        "memory available": _size(_memory.available_bytes()),
+        **{name: _version(name) for name in (*_REQUIRED, *_OPTIONAL)},
+    }
+    width = max(map(len, found))
+    for name, value in found.items():
+        console.say(f"{name.ljust(width)}  {'not installed' if value is None else value}")
+    console.say()
+    start = time.perf_counter()
+    problems = self_test()
+    if _core.DEBUG_BUILD:
+        problems.append("built in debug mode: rebuild with `pip install .`")
+    problems += [f"{name} is missing: pip install {name}" for name in _REQUIRED if found[name] is None]
+    seconds = time.perf_counter() - start
+    console.say(f"self-test: {'passed' if not problems else 'FAILED'} in {seconds:.1f} s")
+    for problem in problems:
+        console.say(f"! {problem}")
+    plan = _memory.plan_search(n_samples, n_views, n_neighbors, n_clusters, np.dtype(dtype).itemsize)
+    console.say(
+        f"\nA beam search over {n_samples:,} samples, {n_views} views, {n_neighbors} neighbours, "
+        f"{n_clusters} clusters, in {dtype}:"
+    )
+    for stage, size in plan.items():
+        console.say(f"  {stage.ljust(max(map(len, plan)))}  {_size(size)}")
+    console.say("  (estimates; the views themselves come on top)")
+    console.document({"versions": found, "self_test": {"problems": problems, "seconds": seconds}, "memory": plan})
+    return not problems
+
+
+def self_test() -> list[str]:
+    """Compare a small job with NumPy, and with itself on one thread; return what is wrong."""
+    data = make_multiview_blobs(300, n_clusters=3, random_state=0)
+    # Enough neighbours to join the clusters.
+    ops, single = (build_operators(data.views, n_neighbors=120, n_jobs=jobs) for jobs in (None, 1))
+    problems = []
+    W = ops.trajectory([0, 1, 0])
+    found = embed(W, 3, tol=1e-8)
+    expected = np.linalg.svd(W.toarray(), compute_uv=False)[1:4]
+    if not np.allclose(found.singular_values, expected, rtol=1e-6):
+        problems.append(f"singular values {found.singular_values} differ from LAPACK's {expected}")
+    if not np.array_equal(found.coordinates, embed(single.trajectory([0, 1, 0]), 3, tol=1e-8).coordinates):
+        problems.append("coordinates depend on the number of threads")
+    labels = k_means(found.coordinates, 3, random_state=0).labels
+    pairs = {(int(a), int(b)) for a, b in zip(labels, data.target, strict=True)}
+    if len(pairs) != 3:
+        problems.append("three separate clusters were not found")
+    return problems
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _size(n_bytes: Any) -> str:
+    return f"{n_bytes / 1e9:.3g} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"

@@ -1,0 +1,167 @@
+"""`mdt-fast cluster` and `mdt-fast embed`: views in, labels and coordinates out, with a report of how."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._build import build_operators
+from .._embedding import embed
+from .._kmeans import k_means
+from .._operators import OperatorSet
+from .._search import search
+from .._search_result import SearchResult
+from .._time import TimeSelection, select_time
+from .console import Console
+from .files import ViewFiles, read_views
+from .outputs import Outputs, named_rows, open_outputs
+from .pictures import figures_closed, require_matplotlib
+
+# Starts of k-means for the final labels.
+_N_INIT = 10
+
+
+@dataclass(frozen=True)
+class Job:
+    """What was asked for: the arguments of the functions that do it, by function."""
+
+    files: list[Path]
+    output: Path
+    n_clusters: int | None
+    n_components: int | None
+    reading: Mapping[str, Any]
+    building: Mapping[str, Any]
+    searching: Mapping[str, Any]
+    seed: int
+    n_jobs: int | None
+    command: str
+    with_report: bool
+
+    def parameters(self) -> dict[str, Any]:
+        """Return all of them by name, for the report."""
+        own = {"n_clusters": self.n_clusters, "n_components": self.n_components, "random_state": self.seed}
+        return {"files": ", ".join(map(str, self.files)), **own, **self.reading, **self.building, **self.searching}
+
+
+@dataclass
+class Outcome:
+    """What was found on the way."""
+
+    data: ViewFiles
+    ops: OperatorSet
+    selection: TimeSelection | None
+    result: SearchResult
+    coordinates: NDArray[Any]
+    labels: NDArray[np.int32] | None
+    agreement: float | None
+    seconds: dict[str, float]
+
+
+def run(job: Job, console: Console) -> None:
+    """Do the job; all files appear at the end."""
+    with console.exit_codes(), open_outputs(job.output) as outputs:
+        if job.with_report:
+            require_matplotlib("--report")
+        with console.collect_warnings():
+            outcome = _compute(job, console)
+        _write(job, outcome, outputs)
+        if job.with_report:
+            from .job_report import write_report
+
+            with _timed(outcome.seconds, "report"), console.collect_warnings(), figures_closed():
+                write_report(job, outcome, console.warnings, outputs.path("report.html"))
+        placed = outputs.publish()
+        console.say()
+        for path in placed:
+            console.say(f"wrote {path}")
+        console.document(_summary(outcome, console.warnings, placed))
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[stage] = time.perf_counter() - start
+
+
+def _compute(job: Job, console: Console) -> Outcome:
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "reading"):
+        data = read_views(job.files, **job.reading)
+    shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
+    console.say(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
+    with _timed(seconds, "operators"):
+        ops = build_operators(data.views, n_jobs=job.n_jobs, random_state=job.seed, **job.building)
+    ops.check()
+    options = dict(job.searching)
+    selection = None
+    if options["t"] == "auto" and options.get("max_steps") is None:
+        with _timed(seconds, "diffusion time"):
+            selection = select_time(ops)
+        options["t"] = selection.t
+        console.say(f"diffusion time {selection.t}, the knee of the entropy")
+    with _timed(seconds, "search"):
+        result = search(
+            ops, job.n_clusters, random_state=job.seed, n_jobs=job.n_jobs, progress=console.shows_progress, **options
+        )
+    stopped = f", stopped by {result.stopped}" if result.stopped else ""
+    console.say(f"{result.trajectory!r}: score {result.score:.6g}, {result.n_evaluations} candidates{stopped}")
+    labels = agreement = None
+    with _timed(seconds, "embedding"):
+        n_components = job.n_components or job.n_clusters or 2
+        coordinates = embed(result.trajectory, n_components, random_state=job.seed).coordinates
+    if job.n_clusters is not None:
+        with _timed(seconds, "labels"):
+            labels = k_means(
+                coordinates, job.n_clusters, n_init=_N_INIT, random_state=job.seed, n_jobs=job.n_jobs
+            ).labels
+        console.say(f"clusters of {', '.join(map(str, sorted(np.bincount(labels), reverse=True)))} samples")
+        if data.labels is not None:
+            from sklearn.metrics import adjusted_mutual_info_score
+
+            agreement = float(adjusted_mutual_info_score(data.labels, labels))
+            console.say(f"adjusted mutual information with the given classes: {agreement:.3f}")
+    return Outcome(data, ops, selection, result, coordinates, labels, agreement, seconds)
+
+
+def _write(job: Job, outcome: Outcome, outputs: Outputs) -> None:
+    rows = named_rows(outcome.data.sample_names, len(outcome.coordinates))
+    if outcome.labels is not None:
+        outputs.table("labels", ["sample", "label"], [rows, outcome.labels.tolist()])
+    names = [f"coordinate {c + 1}" for c in range(outcome.coordinates.shape[1])]
+    outputs.table("coordinates", ["sample", *names], [rows, *outcome.coordinates.T.tolist()])
+    outcome.result.save(outputs.path("search.json"))
+    steps = {
+        "members": outcome.ops.names,
+        "word": outcome.result.trajectory.word,
+        "weights": outcome.result.trajectory.weights.tolist(),
+    }
+    outputs.path("trajectory.json").write_text(json.dumps(steps, indent=2), encoding="utf-8")
+
+
+def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[str, Any]:
+    result = outcome.result
+    return {
+        "n_samples": outcome.ops.n_samples,
+        "views": outcome.data.sources,
+        "t": result.t,
+        "trajectory": list(result.trajectory.word) if result.trajectory.word is not None else None,
+        "weights": result.trajectory.weights.tolist(),
+        "score": result.score if math.isfinite(result.score) else None,
+        "n_evaluations": result.n_evaluations,
+        "stopped": result.stopped,
+        "cluster_sizes": None if outcome.labels is None else np.bincount(outcome.labels).tolist(),
+        "ami": outcome.agreement,
+        "seconds": outcome.seconds,
+        "warnings": warnings,
+        "files": [str(path) for path in placed],
+    }

@@ -1,0 +1,113 @@
+"""The report of a job: what was run, what was found, and pictures of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import plot
+from .._html_report import HtmlReport
+from .._search import search
+
+if TYPE_CHECKING:
+    from .job import Job, Outcome
+
+
+def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) -> None:
+    """Write the report of a job as one HTML file."""
+    result, data = outcome.result, outcome.data
+    kind = "Clusters" if outcome.labels is not None else "Embedding"
+    report = HtmlReport(
+        f"{kind} of {outcome.ops.n_samples:,} samples in {len(data.views)} views",
+        subtitle=f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}.",
+    )
+    report.section("What was run")
+    report.code(job.command)
+    report.parameters(job.parameters())
+    report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
+    report.section("Views")
+    views = [(name, data.sources[name], int(view.shape[1])) for name, view in data.views.items()]
+    report.table(["view", "from", "columns"], views)
+    checked = outcome.ops.check(warn=False)
+    report.table(
+        ["member", "stays put", "parts", "isolated", "duplicates"],
+        [[m.name, m.mean_self_probability, m.n_components, m.n_isolated, m.n_duplicates] for m in checked.members],
+        caption="The random walk of each view.",
+    )
+    report.warnings([*checked.warnings, *(w for w in warnings if w not in checked.warnings)])
+    if outcome.selection is not None:
+        report.section("Diffusion time")
+        report.figure(
+            plot.entropy(outcome.selection), "Entropy of the singular values over time; the knee is the time."
+        )
+    report.section("Trajectory")
+    _add_trajectory(report, outcome)
+    if outcome.labels is not None:
+        report.section("Clusters")
+        sizes = np.bincount(outcome.labels)
+        report.table(["cluster", "samples"], [[str(c), int(size)] for c, size in enumerate(sizes)])
+    else:
+        report.section("Coordinates")
+    _add_embedding(report, outcome)
+    if outcome.labels is not None:
+        _add_comparison(report, job, outcome)
+    report.save(path)
+
+
+def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
+    result = outcome.result
+    report.figure(plot.weights(result), "The share of each view at each step; the first step is on the left.")
+    is_search = result.n_evaluations > 1
+    if is_search and all(isinstance(candidate, tuple) for candidate in result.candidates):
+        report.figure(plot.tree(result), "Every trajectory that was looked at, from the middle outwards.")
+        depths = np.unique(result.history["depth"])
+        best = [result.history["score"][result.history["depth"] == depth].max() for depth in depths]
+        if len(depths) > 1 and np.isfinite(best).all():
+            picture = plot.quality(depths, {"best word": best}, selected=len(result.trajectory), label="score")
+            report.figure(picture, "The best score among words of each length.")
+
+
+def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
+    coordinates = outcome.coordinates
+    colorings: dict[str, Any] = {}
+    if outcome.labels is not None:
+        colorings["clusters"] = outcome.labels
+    if outcome.data.labels is not None:
+        colorings["given classes"] = outcome.data.labels
+    for name, labels in (colorings or {"": None}).items():
+        title = f"coloured by {name}" if name else None
+        report.figure(
+            plot.embedding(coordinates, labels, title=title),
+            f"The first coordinates{', ' if name else ''}{title or ''}.",
+        )
+
+
+def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
+    """Each view alone, walked as long, and the mean of all, beside what was found."""
+    ops, steps = outcome.ops, len(outcome.result.trajectory)
+    ways: dict[str, Any] = {name: [view] * steps for view, name in enumerate(ops.names[: ops.n_views])}
+    ways["mean of the views"] = np.full((steps, len(ops)), 1 / len(ops))
+    ways["found"] = outcome.result.trajectory
+    names = ops.names[: ops.n_views]
+    options = {key: job.searching[key] for key in ("quality", "view_weights") if key in job.searching}
+    scores, agreements = {}, {}
+    for name, way in ways.items():
+        judged = search(ops, job.n_clusters, strategy=way, random_state=job.seed, progress=False, **options)
+        scores[name] = judged.score
+        if outcome.data.labels is not None:
+            from sklearn.metrics import adjusted_mutual_info_score
+
+            agreements[name] = float(adjusted_mutual_info_score(outcome.data.labels, judged.labels))
+    groups = {name: "one view" if name in names else "fusion" for name in ways}
+    report.section("Each view alone, and together")
+    report.figure(
+        plot.scores(scores, groups=groups, label="score"),
+        f"How well the clusters of each view alone, walked {steps} steps, and of fusions fit all views.",
+    )
+    if agreements:
+        report.figure(
+            plot.scores(agreements, groups=groups, label="AMI"),
+            "Agreement of the same clusters with the given classes.",
+        )

@@ -1,0 +1,240 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from .._core import __version__
+from .._kernel import KERNELS
+from .._scoring import QUALITIES
+from .._search import STRATEGIES
+from .console import Console
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_EXAMPLES = """\b
+Examples:
+  mdt-fast demo
+  mdt-fast cluster image.npy text.npy --n-clusters 10
+  mdt-fast cluster cells.h5mu --n-clusters 12 --labels cell_type --output result
+  mdt-fast embed sensors.csv camera.parquet --n-components 3 --strategy mean
+  mdt-fast doctor --samples 1000000 --views 2
+
+\b
+Completion of commands and options, for bash (zsh and fish alike):
+  eval "$(_MDT_FAST_COMPLETE=bash_source mdt-fast)"
+"""
+
+
+class _AutoOr(click.ParamType):  # type: ignore[type-arg]
+    """A word such as "auto", or a positive number."""
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+        self.name = f"{word}|INTEGER"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the word or the number."""
+        if value == self._word or isinstance(value, int):
+            return value
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"expected {self._word!r} or an integer, got {value!r}", param, ctx)
+
+
+_IN = [
+    click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path)),
+    click.option("--select", "-s", multiple=True, metavar="VIEW", help="Read only this view (repeat for several)."),
+    click.option(
+        "--drop-columns", multiple=True, metavar="COLUMN", help="Leave out a column of a table (repeat for several)."
+    ),
+    click.option(
+        "--labels",
+        metavar="COLUMN",
+        help="The true classes, to compare with: a column, or an array of an .npz.",
+    ),
+]
+_GRAPH = [
+    click.option(
+        "--n-neighbors", "-k", type=_AutoOr("log"), default="log", show_default=True, help="Neighbours of a sample."
+    ),
+    click.option(
+        "--kernel", type=click.Choice([*KERNELS]), default="gaussian", show_default=True, help="Affinity of neighbours."
+    ),
+    click.option(
+        "--metric",
+        type=click.Choice(["euclidean", "cosine", "correlation", "manhattan"]),
+        default="euclidean",
+        show_default=True,
+        help="Distance of samples.",
+    ),
+    click.option("--preset", type=click.Choice(["published"]), help="The choices behind the published figures."),
+    click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision; that of the views by default."),
+]
+_SEARCH = [
+    click.option("--t", type=_AutoOr("auto"), default="auto", show_default=True, help="Diffusion time."),
+    click.option("--max-steps", type=int, help="Longest trajectory of a tree search; 2 t by default."),
+    click.option(
+        "--beam-width", type=int, default=2, show_default=True, help="Words of each length that are extended."
+    ),
+    click.option("--max-evaluations", type=int, help="Stop after so many candidates, with the best so far."),
+    click.option("--time-limit", type=float, metavar="SECONDS", help="Stop after so long, with the best so far."),
+    click.option(
+        "--checkpoint",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="File from which a broken-off search goes on.",
+    ),
+]
+_OUT = [
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="One seed, one result."),
+    click.option("--jobs", "-j", type=int, help="Threads; all by default."),
+    click.option(
+        "--output",
+        "-o",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path("mdt-fast-output"),
+        show_default=True,
+        help="Folder for the results.",
+    ),
+    click.option("--report/--no-report", default=True, show_default=True, help="Write report.html (needs matplotlib)."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."),
+    click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors."),
+]
+
+
+def _options(*groups: list[Callable[[Any], Any]]) -> Callable[[F], F]:
+    """Give a command the options of several groups, in their order."""
+
+    def decorate(command: F) -> F:
+        for option in [option for group in groups for option in group][::-1]:
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.group(epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mdt-fast")
+def cli() -> None:
+    """Several views of the same samples in, one geometry out: clusters, coordinates, and the way between the views."""
+
+
+def _job(files: tuple[Path, ...], n_clusters: int | None, n_components: int | None, given: dict[str, Any]) -> None:
+    """Sort the options by the function that takes them, and run."""
+    from .job import Job, run
+
+    console = Console(as_json=given.pop("as_json"), quiet=given.pop("quiet"))
+    reading = {"select": list(given.pop("select")) or None, "drop_columns": list(given.pop("drop_columns"))}
+    reading["labels"] = given.pop("labels")
+    building = {name: given.pop(name) for name in ("n_neighbors", "kernel", "metric", "preset", "dtype")}
+    job = Job(
+        files=list(files),
+        output=given.pop("output"),
+        n_clusters=n_clusters,
+        n_components=n_components,
+        reading=reading,
+        building=building,
+        seed=given.pop("seed"),
+        n_jobs=given.pop("jobs"),
+        with_report=given.pop("report"),
+        searching=given,
+        command=shlex.join(["mdt-fast", *sys.argv[1:]]),
+    )
+    run(job, console)
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  mdt-fast cluster image.npy text.npy --n-clusters 10
+  mdt-fast cluster views.npz --n-clusters 7 --labels target --strategy direct
+  mdt-fast cluster cells.h5mu --n-clusters 12 --select rna/obsm/X_pca --select prot"""
+)
+@_options(_IN)
+@click.option("--n-clusters", "-n", type=int, required=True, help="Number of clusters.")
+@click.option("--strategy", type=click.Choice([*STRATEGIES]), default="beam", show_default=True, help="How to search.")
+@click.option(
+    "--quality",
+    type=click.Choice([*QUALITIES]),
+    default="calinski_harabasz",
+    show_default=True,
+    help="What a good trajectory is.",
+)
+@_options(_SEARCH, _GRAPH, _OUT)
+def cluster(files: tuple[Path, ...], n_clusters: int, **given: Any) -> None:
+    """Cluster samples seen in several views.
+
+    FILES hold the views, rows are the same samples: .npy, .npz, .csv, .tsv, .parquet, .h5ad, .h5mu; one file with
+    several views or several files. Writes labels.csv, coordinates.csv, trajectory.json, search.json and report.html.
+    """
+    _job(files, n_clusters, None, given)
+
+
+@cli.command(
+    epilog="""\b
+Examples:
+  mdt-fast embed image.npy text.npy
+  mdt-fast embed cells.h5ad --select X --select obsm/protein --n-components 3"""
+)
+@_options(_IN)
+@click.option("--n-components", "-d", type=int, default=2, show_default=True, help="Number of coordinates.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["contrastive", "mean", "random", "convex"]),
+    default="contrastive",
+    show_default=True,
+    help="How to find the trajectory without clusters.",
+)
+@_options(_SEARCH, _GRAPH, _OUT)
+def embed(files: tuple[Path, ...], n_components: int, **given: Any) -> None:
+    """Embed samples seen in several views.
+
+    FILES hold the views, rows are the same samples: .npy, .npz, .csv, .tsv, .parquet, .h5ad, .h5mu; one file with
+    several views or several files. Writes coordinates.csv, trajectory.json, search.json and report.html.
+    """
+    quality = "contrastive" if given["strategy"] == "contrastive" else None
+    _job(files, None, n_components, {**given, "quality": quality})
+
+
+@cli.command()
+@_options([option for option in _OUT if option is not _OUT[3]])
+def demo(output: Path, seed: int, jobs: int | None, as_json: bool, quiet: bool) -> None:
+    """Cluster bundled digits in every way there is, and show how they compare.
+
+    Three views of 1,797 handwritten digits that scikit-learn brings; no network. Prints a table, writes pictures and
+    report.html.
+    """
+    from .demo import run
+
+    run(output, seed, jobs, Console(as_json=as_json, quiet=quiet))
+
+
+@cli.command()
+@click.option(
+    "--samples",
+    type=click.IntRange(min=2),
+    default=1_000_000,
+    show_default=True,
+    help="Plan the memory for so many samples,",
+)
+@click.option("--views", type=click.IntRange(min=1), default=2, show_default=True, help="in so many views,")
+@click.option(
+    "--n-neighbors", type=click.IntRange(min=1), default=15, show_default=True, help="with so many neighbours,"
+)
+@click.option("--n-clusters", type=click.IntRange(min=1), default=10, show_default=True, help="and so many clusters.")
+@click.option(
+    "--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True, help="Precision."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+def doctor(samples: int, views: int, n_neighbors: int, n_clusters: int, dtype: str, as_json: bool) -> None:
+    """Check the installation, and how much memory a job would take."""
+    from .doctor import examine
+
+    sys.exit(0 if examine(Console(as_json=as_json), samples, views, n_neighbors, n_clusters, dtype) else 1)
