@@ -263,3 +263,53 @@ def prune(W, prune_below=0.0, top=None):
         kept = [j for j in by_value[:top] if row[j] >= prune_below] or [by_value[0]]
         pruned[i, kept] = row[kept]
     return transition(pruned)
+
+
+def singular_coordinates(A, n_components, drop_first=True):
+    """U S and the singular values that belong to it, the first pair left out if asked."""
+    U, s, _ = np.linalg.svd(A)
+    kept = slice(int(drop_first), n_components + int(drop_first))
+    return U[:, kept] * s[kept], s[kept]
+
+
+def eigen_coordinates(P, n_components, t=1):
+    """Right eigenvectors of unit length times eigenvalues to the power t, and these, by value; the first left out."""
+    values, vectors = np.linalg.eig(P)
+    kept = np.argsort(-values.real)[1 : n_components + 1]
+    powers = values[kept].real ** t
+    return vectors[:, kept].real / np.linalg.norm(vectors[:, kept].real, axis=0) * powers, powers
+
+
+def diffusion_map(P, n_components, t=1):
+    """The classical one: eigenvectors of length 1 under the stationary distribution, which is that of the degrees."""
+    coordinates, powers = eigen_coordinates(P, n_components, t)
+    pi = stationary_distribution(P)
+    return coordinates / np.sqrt(pi @ (coordinates / powers) ** 2), powers
+
+
+def integrated_product(Ps, times):
+    """P_1^(t_1) P_2^(t_2) ... P_V^(t_V); alternating diffusion with every time 1."""
+    W = np.eye(len(Ps[0]))
+    for P, t in zip(Ps, times, strict=True):
+        W = W @ np.linalg.matrix_power(P, t)
+    return W
+
+
+def multiview_walk(Ks):
+    """The walk on V N states: K_u K_v between two views, nothing within one."""
+    return transition(
+        np.block([[Ku @ Kv if u != v else np.zeros_like(Ku) for v, Kv in enumerate(Ks)] for u, Ku in enumerate(Ks)])
+    )
+
+
+def cross_diffusion(Ps, n_steps):
+    """The mean of Q_v after steps Q_v <- P_v (mean of the other Q_u) P_v^T of all views at once, from Q_v = P_v."""
+    Q = list(Ps)
+    for _ in range(n_steps):
+        Q = [P @ np.mean(Q[:v] + Q[v + 1 :], axis=0) @ P.T for v, P in enumerate(Ps)]
+    return np.mean(Q, axis=0)
+
+
+def composite_diffusion(P1, P2, sign=1):
+    """P_2 P_1^T + P_1 P_2^T, or with sign -1 their difference."""
+    return P2 @ P1.T + sign * P1 @ P2.T

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._build import build_operators
-from ._kmeans import KMeansResult, k_means
 from ._operators import OperatorSet
-from ._views import Matrix, check_names, check_views, check_views_like, is_named
+from ._views import Matrix, check_names, check_views, check_views_like, is_named, refuse_mask
 
 
 # A dataclass makes the constructor that scikit-learn wants: every parameter by name, assigned and nothing else.
@@ -66,6 +65,9 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
     n_jobs: Any = None
     verbose: Any = False
 
+    # How many views are accepted, at least and at most.
+    _n_views: ClassVar[tuple[int, float]] = (1, math.inf)
+
     def __sklearn_tags__(self) -> Tags:
         """Tell scikit-learn what is accepted."""
         tags = super().__sklearn_tags__()
@@ -76,10 +78,15 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _build(self, X: Any) -> OperatorSet:
         """Read the views and make their walks."""
-        views = _split(self, X) if _is_one_matrix(X) else _read(self, X)
+        name, one = _one_matrix(X)
+        views = _read(self, X) if one is None else _split(self, one, name)
         self.view_names_ = list(views)
         self.n_views_in_ = len(views)
         self._widths = [int(view.shape[1]) for view in views.values()]
+        least, most = self._n_views
+        if not least <= self.n_views_in_ <= most:
+            expected = f"{least} views" if most == least else f"at least {least} views"
+            raise ValueError(f"X: expected {expected} for {type(self).__name__}, got {self.n_views_in_}")
         return build_operators(
             views,
             n_neighbors=self.n_neighbors,
@@ -98,42 +105,41 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
     def _new_views(self, X: Any) -> dict[str, Matrix]:
         """Read new samples in the views that the estimator was fitted on."""
         check_is_fitted(self)
-        if _is_one_matrix(X) and (self.n_views_in_ == 1 or self.view_slices is not None):
-            return _split(self, X, is_new=True)
+        name, one = _one_matrix(X)
+        if one is not None and (self.n_views_in_ == 1 or self.view_slices is not None):
+            return _split(self, one, self.view_names_[0] if name is None else name, is_new=True)
         given = check_views_like(X, self.view_names_, "X")
-        for view, width, columns in zip(given, self._widths, self._columns_of(X), strict=True):
+        by_name = (
+            {str(key): view for key, view in X.items()} if is_named(X) else dict(zip(self.view_names_, X, strict=True))
+        )
+        for view, width in zip(given, self._widths, strict=True):
             if view.data.shape[1] != width:
                 raise ValueError(f"X ({view.name}): expected {width} features, got {view.data.shape[1]}")
-            expected = self._columns.get(view.name)
+            columns, expected = _columns(by_name[view.name]), self._columns.get(view.name)
             if columns is not None and expected is not None and columns != expected:
                 wrong = next(c for c, e in zip(columns, expected, strict=True) if c != e)
                 raise ValueError(
-                    f"X ({view.name}): expected the columns of fit in their order, got {wrong!r} out of place"
+                    f"X ({view.name}): expected the columns of fit in their order, got {wrong!r} elsewhere"
                 )
         return {view.name: view.data for view in given}
 
-    def _columns_of(self, X: Any) -> list[list[str] | None]:
-        views = [X[name] for name in self.view_names_] if is_named(X) else X
-        return [_columns(view) for view in views]
 
-    def _cluster(self, coordinates: NDArray[Any], n_clusters: int, n_init: int) -> KMeansResult:
-        """Cluster coordinates with the estimator's seed."""
-        return k_means(coordinates, n_clusters, n_init=n_init, random_state=self.random_state, n_jobs=self.n_jobs)
-
-
-def _is_one_matrix(X: Any) -> bool:
-    """Return whether this is one 2-D array (or a list of its rows), not several views."""
-    if isinstance(X, (list, tuple)):
-        # Rows are plain lists of numbers; a list of arrays is a list of views.
-        return bool(X) and all(isinstance(row, (list, tuple)) and not np.ndim(row[:1]) > 1 for row in X)
-    return not is_named(X)
+def _one_matrix(X: Any) -> tuple[str | None, Any]:
+    """Return one 2-D array and the name that it may have, or twice None for several views."""
+    if is_named(X):
+        return next(((str(name), view) for name, view in X.items()), (None, None)) if len(X) == 1 else (None, None)
+    if not isinstance(X, (list, tuple)):
+        return None, X
+    # Rows are plain lists of numbers; a list of arrays is a list of views.
+    if X and all(isinstance(row, (list, tuple)) and np.ndim(row[:1]) == 1 for row in X):
+        return None, X
+    return None, X[0] if len(X) == 1 else None
 
 
 def _read(estimator: MultiViewEstimator, X: Any) -> dict[str, Matrix]:
     """Several views, checked."""
     views = {view.name: view.data for view in check_views(X, "X")}
-    given = X.values() if is_named(X) else X
-    columns = zip(views, map(_columns, given), strict=True)
+    columns = zip(views, map(_columns, X.values() if is_named(X) else X), strict=True)
     estimator._columns = {name: names for name, names in columns if names is not None}
     estimator.n_features_in_ = sum(int(view.shape[1]) for view in views.values())
     if hasattr(estimator, "feature_names_in_"):
@@ -142,8 +148,9 @@ def _read(estimator: MultiViewEstimator, X: Any) -> dict[str, Matrix]:
     return views
 
 
-def _split(estimator: MultiViewEstimator, X: Any, *, is_new: bool = False) -> dict[str, Matrix]:
+def _split(estimator: MultiViewEstimator, X: Any, name: str | None, *, is_new: bool = False) -> dict[str, Matrix]:
     """One 2-D array, checked by scikit-learn's rules, cut into views."""
+    refuse_mask(X, "X")
     whole = validate_data(
         estimator,
         X,
@@ -152,18 +159,22 @@ def _split(estimator: MultiViewEstimator, X: Any, *, is_new: bool = False) -> di
         dtype=(np.float64, np.float32),
         ensure_min_samples=1 if is_new else 2,
     )
-    estimator._columns = {}
     if sparse.issparse(whole):
         whole = sparse.csr_array(whole)
     slices = estimator.view_slices
     if slices is None:
-        return {"view 0": whole}
-    if not isinstance(slices, (Mapping, list, tuple)) or not len(slices):
+        slices = {name or "view 0": slice(None)}
+    elif not isinstance(slices, (Mapping, list, tuple)) or not len(slices):
         raise TypeError(f"view_slices: expected a list or dict of slices, got {slices!r}")
     named = slices if isinstance(slices, Mapping) else {f"view {v}": columns for v, columns in enumerate(slices)}
     check_names([str(name) for name in named], "view_slices")
-    d = int(whole.shape[1])
-    return {str(name): whole[:, _column_numbers(columns, d, str(name))] for name, columns in named.items()}
+    chosen = {str(name): _column_numbers(columns, whole.shape[1], str(name)) for name, columns in named.items()}
+    if not is_new:
+        names = getattr(estimator, "feature_names_in_", None)
+        estimator._columns = (
+            {} if names is None else {name: names[columns].tolist() for name, columns in chosen.items()}
+        )
+    return {name: whole[:, columns] for name, columns in chosen.items()}
 
 
 def _column_numbers(columns: Any, d: int, name: str) -> Any:
@@ -175,8 +186,9 @@ def _column_numbers(columns: Any, d: int, name: str) -> Any:
         selected = np.arange(d)[columns]
     except (IndexError, TypeError, ValueError):
         raise ValueError(f"{expected}, got {columns!r}") from None
-    # A slice may reach past the end without NumPy minding; a view that is cut short would go unnoticed.
-    if np.ndim(selected) != 1 or not len(selected) or (isinstance(columns, slice) and (columns.stop or 0) > d):
+    # A slice may reach past the ends without NumPy minding; a view that is cut short would go unnoticed.
+    ends = (columns.start or 0, columns.stop or 0) if isinstance(columns, slice) else (0,)
+    if np.ndim(selected) != 1 or not len(selected) or max(ends) > d or min(ends) < -d:
         raise ValueError(f"{expected}, got {columns!r}")
     return columns if isinstance(columns, slice) else selected
 

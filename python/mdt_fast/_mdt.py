@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin
 
-from ._arguments import check_flag
+from ._arguments import check_choice, check_flag, check_integer
 from ._embedding import embed
 from ._estimator import MultiViewEstimator
+from ._labels import choose_labels
 from ._operators import OperatorSet
 from ._search import search
 from ._search_result import SearchResult
@@ -52,9 +52,8 @@ class _Searched(MultiViewEstimator):
         if n_clusters == 1:
             # Scores of clusters need two of them; the contrastive loss needs none.
             n_clusters, quality = None, "contrastive"
+        options = _check_options(self.search_options, self.get_params(deep=False))
         self.operators_ = _with_members(self._build(X), self.members)
-        if self.search_options is not None and not isinstance(self.search_options, Mapping):
-            raise TypeError(f"search_options: expected a dict of arguments of search, got {self.search_options!r}")
         self.search_result_: SearchResult = search(
             self.operators_,
             n_clusters,
@@ -71,7 +70,7 @@ class _Searched(MultiViewEstimator):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             progress=check_flag("verbose", self.verbose),
-            **{"n_components": n_components, **(self.search_options or {})},
+            **{"n_components": n_components, **options},
         )
         self.trajectory_ = self.search_result_.trajectory
         self.t_ = self.search_result_.t or len(self.trajectory_)
@@ -180,7 +179,8 @@ class MDT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Searched):  # type
         y : None
             Not used.
         """
-        self._fit(X, self.n_clusters, self._quality(), self.n_components)
+        components = check_integer("n_components", self.n_components, minimum=1)
+        self._fit(X, self.n_clusters, self._quality(), components)
         return self
 
     def _quality(self) -> Any:
@@ -189,7 +189,8 @@ class MDT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Searched):  # type
         if self.n_clusters is not None:
             return "calinski_harabasz"
         is_single = not isinstance(self.strategy, str) or self.strategy in _SINGLE
-        is_single &= (self.search_options or {}).get("n_samples", 1) == 1
+        if isinstance(self.search_options, Mapping):
+            is_single &= self.search_options.get("n_samples", 1) == 1
         return None if is_single else "contrastive"
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
@@ -228,7 +229,8 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     n_components : int, optional
         Coordinates that are clustered; `n_clusters` by default.
     n_init : int
-        Starts of k-means for the labels; a candidate of the search has one, or ``search_options["n_init"]``.
+        Starts of k-means for the labels, of which the best by `quality` is kept; a candidate of the search has one, or
+        ``search_options["n_init"]``.
     t : int or "auto"
         The diffusion time; "auto": :func:`select_time`.
     max_steps, beam_width, quality, view_weights, max_evaluations, time_limit, checkpoint
@@ -257,11 +259,13 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     ----------
     labels_ : (n_samples,) array of int
         Cluster of each training sample, numbered in order of their first sample.
+    score_ : float
+        How well they fit the views; higher is better.
     cluster_centers_ : (n_clusters, n_components) array
         Centres of the clusters among the coordinates.
     embedding_ : (n_samples, n_components) array
         Coordinates of the training samples.
-    trajectory_, t_, score_, search_history_, search_result_, geometry_, singular_values_, operators_
+    trajectory_, t_, search_history_, search_result_, geometry_, singular_values_, operators_
         As of :class:`MDT`.
     n_views_in_, n_features_in_, view_names_, feature_names_in_
         As of :class:`MDT`.
@@ -289,8 +293,18 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
             Not used.
         """
         self._fit(X, self.n_clusters, self.quality, self.n_components)
-        found = self._cluster(self.embedding_, self.n_clusters, self.n_init)
-        self.labels_, self.cluster_centers_ = found.labels, found.centers
+        found = choose_labels(
+            self.operators_,
+            self.embedding_,
+            self.n_clusters,
+            n_init=self.n_init,
+            quality=self.quality,
+            view_weights=self.view_weights,
+            features=(self.search_options or {}).get("features"),
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        self.labels_, self.cluster_centers_, self.score_ = found.labels, found.centers, found.score
         return self
 
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -313,9 +327,21 @@ def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:
         return ops
     if not isinstance(members, (list, tuple)):
         raise TypeError(f"members: expected a list, got {members!r}")
-    unknown = [m for m in members if m not in _MEMBERS and not hasattr(m, "__index__")]
-    if unknown:
-        known = ", ".join(map(repr, _MEMBERS))
-        raise ValueError(f"members: expected {known} or an exponent, got {unknown[0]!r}")
-    adders = [_MEMBERS[m] if isinstance(m, str) else operator.methodcaller("with_powers", [m]) for m in members]
-    return reduce(lambda made, add: add(made), adders, ops)
+    for member in members:
+        if isinstance(member, str):
+            ops = _MEMBERS[check_choice("members", member, list(_MEMBERS))](ops)
+        else:
+            ops = ops.with_powers([check_integer("members", member, minimum=1)])
+    return ops
+
+
+def _check_options(options: Any, own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return further arguments of a search; those that the estimator has itself are refused."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"search_options: expected a dict of arguments of search, got {options!r}")
+    known = [name for name in signature(search).parameters if name not in (*own, "ops", "progress") or name == "n_init"]
+    for name in options:
+        check_choice("search_options", name, known)
+    return options

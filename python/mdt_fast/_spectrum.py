@@ -15,6 +15,9 @@ from . import _memory
 from ._trajectory import Trajectory
 from ._warnings import OperatorWarning
 
+# Up to here all pairs of a dense matrix are computed as fast as some.
+_SMALL = 300
+
 
 @dataclass(frozen=True)
 class Spectrum:
@@ -131,6 +134,18 @@ def _dense_pairs(A: NDArray[Any], rank: int, eigen: bool) -> tuple[NDArray[Any],
         return vectors, values[::-1], vectors
     left, values, right = linalg.svd(A, full_matrices=False)
     return left[:, :rank], values[:rank], right[:rank].T
+
+
+def leading_pairs(
+    A: NDArray[Any], rank: int, tolerance: float, generator: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return left vectors, singular values and right vectors of a dense matrix, the leading ones, largest first."""
+    A = A.astype(np.float64)
+    if rank >= len(A) or len(A) <= _SMALL:
+        return _dense_pairs(A, rank, eigen=False)
+    left, values, right = svds(A, k=rank, tol=tolerance, v0=generator.normal(size=len(A)))
+    order = np.argsort(-values)
+    return left[:, order], values[order], right[order].T
 
 
 def _iterative_pairs(

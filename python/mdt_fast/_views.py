@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,21 +83,25 @@ def _check_sizes(views: Sequence[View], argument: str) -> None:
 def _check_row_order(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
     """Refuse pandas frames whose indices say that equal rows are different samples."""
     indexed = [(name, X.index) for name, X in pairs if hasattr(X, "index") and hasattr(X, "columns")]
-    for name, index in indexed[1:]:
-        first_name, first = indexed[0]
+    for (first_name, first), (name, index) in combinations(indexed, 2):
         if first.equals(index):
             continue
-        if set(first) == set(index):
+        alone = first.symmetric_difference(index)
+        if not len(alone):
             raise ValueError(
                 f"{argument}: expected rows in one order, got the labels of {first_name} in another order in {name}; "
-                f"X.loc[other.index] puts them in order"
+                "X.loc[other.index] puts them in order"
             )
-        # A range is what a frame has that was never given labels: it says nothing about others that were.
-        if "RangeIndex" not in (type(first).__name__, type(index).__name__):
-            missing = next(label for label in first if label not in index)
+        if not (_is_default(first) or _is_default(index)):
+            holder = first_name if alone[0] in first else name
             raise ValueError(
-                f"{argument}: expected one set of row labels in all views, got {missing!r} in {first_name} only"
+                f"{argument}: expected one set of row labels in all views, got {alone[0]!r} in {holder} only"
             )
+
+
+def _is_default(index: Any) -> bool:
+    """Return whether a frame was never given labels: its index then says nothing about others that were."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def check_names(names: Sequence[str], argument: str) -> None:
@@ -131,8 +136,7 @@ def check_matrix(X: Any, name: str) -> Matrix:
             row = int(np.searchsorted(rows.indptr, where, side="right")) - 1
             _refuse_non_finite(name, row, int(rows.indices[where]), rows.data[where])
         return rows
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(f"{name}: expected an array without a mask, got a masked array; fill or drop what is missing")
+    refuse_mask(X, name)
     array = np.asarray(X)
     if array.dtype == object and hasattr(X, "to_numpy"):
         array = _nullable_columns(X, array)
@@ -150,6 +154,12 @@ def check_matrix(X: Any, name: str) -> Matrix:
         row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
         _refuse_non_finite(name, row, column, array[row, column])
     return array
+
+
+def refuse_mask(X: Any, name: str) -> None:
+    """Refuse a masked array, whose mask would be ignored."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError(f"{name}: expected an array without a mask, got a masked array; fill or drop what is missing")
 
 
 def _nullable_columns(frame: Any, array: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._build import build_operators
 from .._embedding import embed
-from .._kmeans import k_means
+from .._labels import choose_labels
 from .._operators import OperatorSet
 from .._search import search
 from .._search_result import SearchResult
@@ -121,8 +121,15 @@ def _compute(job: Job, console: Console) -> Outcome:
         coordinates = embed(result.trajectory, n_components, random_state=job.seed).coordinates
     if job.n_clusters is not None:
         with _timed(seconds, "labels"):
-            labels = k_means(
-                coordinates, job.n_clusters, n_init=_N_INIT, random_state=job.seed, n_jobs=job.n_jobs
+            quality = job.searching["quality"]
+            labels = choose_labels(
+                ops,
+                coordinates,
+                job.n_clusters,
+                n_init=_N_INIT,
+                quality=quality,
+                random_state=job.seed,
+                n_jobs=job.n_jobs,
             ).labels
         console.say(f"clusters of {', '.join(map(str, sorted(np.bincount(labels), reverse=True)))} samples")
         if data.labels is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,7 @@ class MultiviewDiffusionMaps(Baseline):
     view: int = 0
     t: int = 1
 
-    _views = (2, None)
+    _n_views = (2, math.inf)
 
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         view = check_integer("view", self.view, minimum=0, maximum=ops.n_views - 1)
@@ -87,6 +88,9 @@ class MultiviewDiffusionMaps(Baseline):
         found = embed_multiview(ops, n_components, tol=self.tol, random_state=self.random_state)
         self.eigenvalues_ = found.eigenvalues
         powers = (found.eigenvalues ** (steps - 1)).astype(ops.dtype)
-        self.view_embeddings_: NDArray[Any] = found.coordinates * powers
+        # The entry of largest magnitude is positive among the states that stand for the samples.
+        own = found.coordinates[view]
+        signs = np.sign(np.take_along_axis(own, np.abs(own).argmax(axis=0)[np.newaxis], axis=0))
+        self.view_embeddings_: NDArray[Any] = found.coordinates * (powers * signs)
         coordinates: NDArray[Any] = self.view_embeddings_[view]
         return coordinates

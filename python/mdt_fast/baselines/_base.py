@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,9 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from .._arguments import check_integer
 from .._embedding import Embedding, embed
 from .._estimator import MultiViewEstimator
+from .._labels import choose_labels
 from .._operators import OperatorSet
 from .._trajectory import Trajectory
-from ..quality import calinski_harabasz
 
 
 def _is_clustering(estimator: Baseline) -> bool:
@@ -32,7 +32,7 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
     n_clusters : int, optional
         Cluster the samples too, by k-means on the coordinates.
     n_init : int
-        Starts of k-means.
+        Starts of k-means; the labels that fit the views best are kept.
     n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
         Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
     view_slices, tol, random_state, n_jobs, verbose
@@ -56,9 +56,6 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
     n_clusters: Any = None
     n_init: int = 10
 
-    # How many views it takes: at least, at most.
-    _views: ClassVar[tuple[int, int | None]] = (1, None)
-
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         """Return the coordinates of the samples."""
         raise NotImplementedError
@@ -77,16 +74,15 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
         if self.n_clusters is not None:
             clusters = check_integer("n_clusters", self.n_clusters, minimum=1)
         self.operators_ = self._build(X)
-        least, most = self._views
-        if self.n_views_in_ < least or (most is not None and self.n_views_in_ > most):
-            expected = f"{least} views" if most == least else f"at least {least} views"
-            raise ValueError(f"X: expected {expected} for {type(self).__name__}, got {self.n_views_in_}")
         components = self.n_components if self.n_components is not None else clusters or 2
         self.embedding_ = self._coordinates(self.operators_, components)
+        for name in ("labels_", "cluster_centers_", "score_"):
+            # From an earlier fit that clustered.
+            self.__dict__.pop(name, None)
         if clusters is not None:
-            found = self._cluster(self.embedding_, clusters, self.n_init)
-            self.labels_, self.cluster_centers_ = found.labels, found.centers
-            self.score_ = calinski_harabasz(self.operators_, self.labels_) if clusters > 1 else float("nan")
+            how = {"n_init": self.n_init, "random_state": self.random_state, "n_jobs": self.n_jobs}
+            found = choose_labels(self.operators_, self.embedding_, clusters, **how)
+            self.labels_, self.cluster_centers_, self.score_ = found.labels, found.centers, found.score
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import svds
 
 from .. import _memory
 from .._arguments import check_choice, check_generator, check_integer, check_number
 from .._chains import Chain, embed_chains
 from .._operators import OperatorSet
-from .._spectrum import Spectrum
+from .._spectrum import Spectrum, leading_pairs
 from ._base import Baseline
 
 _FORWARD, _TRANSPOSED = False, True
@@ -41,7 +41,7 @@ class CompositeDiffusion(Baseline):
 
     operator: str = "similarity"
 
-    _views = (2, 2)
+    _n_views = (2, 2)
 
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         is_sum = check_choice("operator", self.operator, ("similarity", "difference")) == "similarity"
@@ -83,7 +83,7 @@ class CrossDiffusion(Baseline):
     n_steps: Any = None
     memory_budget: Any = None
 
-    _views = (2, None)
+    _n_views = (2, math.inf)
 
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         steps = 25 if self.preset == "published" else 20
@@ -99,7 +99,8 @@ class CrossDiffusion(Baseline):
 
     def _dense(self, ops: OperatorSet, n_components: int, steps: int) -> NDArray[Any]:
         n, n_views = ops.n_samples, ops.n_views
-        components = check_integer("n_components", n_components, minimum=1, maximum=max(n - 2, 1))
+        rank = check_integer("n_components", n_components, minimum=1, maximum=max(n - 1, 1)) + 1
+        tolerance = check_number("tol", self.tol)
         # One matrix a view, their sum, and three on the way of a step.
         needed = (n_views + 4) * n * n * ops.dtype.itemsize
         what = f"CrossDiffusion of {n_views} views of {n} samples, which are dense matrices,"
@@ -116,11 +117,9 @@ class CrossDiffusion(Baseline):
                 others = (total - Q[view]) / (n_views - 1)
                 Q[view] = (P @ (P @ others).T).T
         mean = sum(Q[1:], Q[0]) / n_views
-        first = check_generator(self.random_state).normal(size=n)
-        left, values, right = svds(mean.astype(np.float64), k=components + 1, v0=first)
-        order = np.argsort(-values)
-        pairs = Spectrum(left[:, order] * values[order], right[order].T, values[order], np.zeros(len(values)), True)
-        self.singular_values_ = pairs.values[1:]
+        left, values, right = leading_pairs(mean, rank, tolerance, check_generator(self.random_state))
+        pairs = Spectrum(left * values, right, values, np.zeros(rank), True)
+        self.singular_values_ = values[1:]
         return pairs.oriented(True).coordinates.astype(ops.dtype)
 
 

@@ -18,12 +18,12 @@ _MAX_T = 24
 _SPECTRAL_SAMPLES = 2500
 
 
-def _check_time(t: Any) -> int | None:
+def _check_time(name: str, t: object) -> int | None:
     """Return a time, None for "auto"."""
     if isinstance(t, str):
-        check_choice("t", t, ("auto",))
+        check_choice(name, t, ("auto",))
         return None
-    return check_integer("t", t, minimum=1)
+    return check_integer(name, t, minimum=1)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -111,7 +111,7 @@ class PoweredAlternatingDiffusion(TrajectoryBaseline):
     t: Any = "auto"
 
     def _trajectory(self, ops: OperatorSet) -> Trajectory:
-        t = _check_time(self.t)
+        t = _check_time("t", self.t)
         word = list(range(ops.n_views))[::-1]
         self.t_ = select_time(ops.trajectory(word), max_t=_MAX_T).t if t is None else t
         return ops.trajectory(word * self.t_)
@@ -142,7 +142,7 @@ class IntegratedDiffusion(TrajectoryBaseline):
     t: Any = "auto"
 
     def _trajectory(self, ops: OperatorSet) -> Trajectory:
-        given = check_per_view("t", self.t, ops.n_views, lambda _, t: _check_time(t))
+        given = check_per_view("t", self.t, ops.n_views, _check_time)
         method = "spectral" if ops.n_samples <= _SPECTRAL_SAMPLES else "stochastic"
         self.t_ = [
             select_time(ops, view=v, max_t=_MAX_T, method=method).t if t is None else t for v, t in enumerate(given)
@@ -174,6 +174,6 @@ class MeanDiffusion(TrajectoryBaseline):
     t: Any = 1
 
     def _trajectory(self, ops: OperatorSet) -> Trajectory:
-        t = _check_time(self.t)
+        t = _check_time("t", self.t)
         self.t_ = select_time(ops).t if t is None else t
         return ops.trajectory([[1.0 / ops.n_views] * ops.n_views] * self.t_)

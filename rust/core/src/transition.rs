@@ -36,10 +36,14 @@ impl<T: Real> Degrees<T> {
 
 /// `q_i^-alpha` up to a common factor, `q` the row sums of an affinity: what anisotropic normalisation multiplies by.
 pub fn density_factors<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Vec<f64>> {
+    Ok(relative_densities(affinity, anisotropy, exec)?.0)
+}
+
+/// `(q_i / largest q)^-alpha` and the largest `q`: the common factor changes no walk, but could leave the range.
+fn relative_densities<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) -> Result<(Vec<f64>, f64)> {
     let sums = affinity.row_sums(exec)?;
-    // A common factor changes no walk, but could leave the range.
     let largest = sums.iter().copied().fold(0.0, f64::max);
-    Ok(sums.iter().map(|q| (q / largest).powf(-anisotropy)).collect())
+    Ok((sums.iter().map(|q| (q / largest).powf(-anisotropy)).collect(), largest))
 }
 
 /// A square sparse matrix whose rows are non-negative and sum to 1.
@@ -59,8 +63,11 @@ impl<T: Real> Transition<T> {
     /// With `anisotropy` alpha, `K` is first replaced by `K_ij / (q_i q_j)^alpha`, `q` its row sums.
     pub fn from_symmetric(mut affinity: Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Self> {
         Error::check_size("affinity columns", affinity.n_rows(), affinity.n_cols())?;
+        // What the affinity is multiplied by on the way.
+        let mut factor = 1.0;
         if anisotropy != 0.0 {
-            let density = density_factors(&affinity, anisotropy, exec)?;
+            let (density, largest) = relative_densities(&affinity, anisotropy, exec)?;
+            factor = largest.powf(2.0 * anisotropy);
             affinity.map_values(exec, |i, j, v| T::from_f64(v.to_f64() * density[i] * density[j]))?;
         }
         let sums = affinity.normalize_rows(exec)?;
@@ -73,7 +80,7 @@ impl<T: Real> Transition<T> {
         // Up to a common factor where the sums themselves would leave the range.
         let largest = sums.iter().copied().fold(0.0, f64::max);
         let of = |scale: f64| Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
-        let degrees = of(1.0).or_else(|| of(largest));
+        let degrees = of(factor).or_else(|| of(largest));
         Ok(Self { matrix: affinity, degrees, transpose: OnceLock::new() })
     }
 

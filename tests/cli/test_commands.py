@@ -1,0 +1,925 @@
+"""The commands: what they print, write and return, and what is left behind when one cannot finish."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import test_html_report
+from numpy.testing import assert_array_equal
+from sklearn.metrics import adjusted_mutual_info_score
+from test_html_report import Page
+
+import mdt_fast as mdt
+from mdt_fast import MDTClustering
+
+pytest.importorskip("click")
+from mdt_fast._cli import demo, doctor, job, main, outputs  # noqa: E402
+from mdt_fast._cli.main import cli  # noqa: E402
+
+COMMAND = str(Path(sys.executable).parent / "mdt-fast")
+COMMANDS = ["cluster", "embed", "demo", "doctor"]
+CLUSTER_FILES = ["coordinates.csv", "labels.csv", "report.html", "search.json", "trajectory.json"]
+EMBED_FILES = [name for name in CLUSTER_FILES if name != "labels.csv"]
+N_CLUSTERS = 3
+# What every quick job is told.
+QUICK = ["--t", "2", "--no-report", "--output", "out"]
+CLUSTER = ["cluster", "views.npz", "--n-clusters", N_CLUSTERS, *QUICK]
+EMBED = ["embed", "views.npz", *QUICK]
+
+# Fixtures of a test module are found by their names in the module that asks for them.
+browse = test_html_report.browse
+
+
+def make_views(n_samples, *, std):
+    data = mdt.datasets.make_multiview_blobs(
+        n_samples, n_clusters=N_CLUSTERS, n_features=4, cluster_std=std, center_box=(-5, 5), random_state=0
+    )
+    return SimpleNamespace(views=dict(zip(("camera", "scanner"), data.views, strict=True)), target=data.target)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Clusters that overlap, so that labels tell one way of clustering from another."""
+    return make_views(150, std=3)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, data):
+    """A working folder with a file of several views."""
+    monkeypatch.chdir(tmp_path)
+    np.savez("views.npz", **data.views, kind=data.target)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, capsys, monkeypatch):
+    """Call the command line in this process."""
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["mdt-fast", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return SimpleNamespace(code=end.value.code, **capsys.readouterr()._asdict())
+
+    return call
+
+
+def run_process(*words, **options):
+    command = [COMMAND, *map(str, words)]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=240, check=False, **options)
+
+
+def contents(folder):
+    """Return every file below a folder, byte for byte."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def names_in(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+def read_table(path):
+    # Without this pandas does not read the last digits.
+    return pd.read_csv(path, float_precision="round_trip", index_col="sample")
+
+
+@pytest.fixture
+def earlier(folder):
+    """Results of an earlier run, and a file that is none of ours."""
+    (folder / "out").mkdir()
+    for name in [*CLUSTER_FILES, "notes.txt"]:
+        (folder / "out" / name).write_text(f"earlier {name}")
+    return contents(folder / "out")
+
+
+# What comes out.
+
+
+@pytest.fixture(scope="module")
+def clustered(tmp_path_factory, data):
+    """The whole job in a process of its own, with nothing chosen but the number of clusters."""
+    place = tmp_path_factory.mktemp("clustered")
+    samples = pd.Index([f"cell {i}" for i in range(len(data.target))], name="barcode")
+    for name, view in data.views.items():
+        table = pd.DataFrame(view, index=samples).add_prefix("x")
+        table.assign(kind=data.target, plate="left").to_csv(place / f"{name}.csv")
+    words = ["cluster", "camera.csv", "scanner.csv", "--labels", "kind", "--drop-columns", "plate", "-n", N_CLUSTERS]
+    done = run_process(*words, "-o", "my out", cwd=place)
+    assert done.returncode == 0, done.stderr
+    command = shlex.join(["mdt-fast", *map(str, words), "-o", "my out"])
+    return SimpleNamespace(command=command, stdout=done.stdout, stderr=done.stderr, folder=place / "my out")
+
+
+def test_cluster_gives_what_the_functions_give(clustered, data):
+    assert names_in(clustered.folder) == CLUSTER_FILES
+    ops = mdt.build_operators(data.views)
+    selection = mdt.select_time(ops)
+    found = mdt.search(ops, N_CLUSTERS, t=selection.t)
+    saved = mdt.SearchResult.load(clustered.folder / "search.json", ops)
+    assert saved.candidates == found.candidates
+    assert (saved.t, saved.score, saved.strategy) == (selection.t, found.score, "beam")
+    assert_array_equal(saved.labels, found.labels)
+    steps = json.loads((clustered.folder / "trajectory.json").read_text())
+    assert steps == {
+        "members": ops.names,
+        "word": list(found.trajectory.word),
+        "weights": found.trajectory.weights.tolist(),
+    }
+    coordinates = mdt.embed(found.trajectory, N_CLUSTERS).coordinates
+    assert_array_equal(read_table(clustered.folder / "coordinates.csv"), coordinates)
+    labels = MDTClustering(N_CLUSTERS).fit_predict(data.views)
+    assert_array_equal(read_table(clustered.folder / "labels.csv")["label"], labels)
+    # Otherwise the data could not tell a wrong number of starts, or coordinates, from the right ones.
+    assert (labels != found.labels).any() or len(np.unique(coordinates)) > N_CLUSTERS
+
+
+def test_cluster_tells_what_it_did(clustered, data):
+    labels = read_table(clustered.folder / "labels.csv")["label"]
+    agreement = adjusted_mutual_info_score(data.target, labels)
+    assert "150 samples: camera (4 columns), scanner (4 columns)" in clustered.stdout
+    assert f"given classes: {agreement:.3f}" in clustered.stdout
+    assert f"clusters of {', '.join(map(str, labels.value_counts()))} samples" in clustered.stdout
+    for name in CLUSTER_FILES:
+        assert f"wrote {Path('my out') / name}\n" in clustered.stdout
+    assert clustered.stderr == ""
+
+
+def test_sample_names_are_kept(clustered, data):
+    for name in ("labels.csv", "coordinates.csv"):
+        assert list(read_table(clustered.folder / name).index) == [f"cell {i}" for i in range(len(data.target))]
+
+
+def test_samples_without_names_are_numbered(run, folder, data):
+    run(*CLUSTER)
+    assert list(read_table("out/labels.csv").index) == list(range(len(data.target)))
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        (["--strategy", "direct", "--max-evaluations", 9], {"strategy": "direct", "max_evaluations": 9}),
+        (
+            ["--strategy", "mean", "-k", 20, "--kernel", "adaptive", "--metric", "cosine"],
+            {"strategy": "mean", "n_neighbors": 20, "kernel": "adaptive", "metric": "cosine"},
+        ),
+        (
+            ["--beam-width", 1, "--max-steps", 3, "--quality", "silhouette", "--seed", 7],
+            {"beam_width": 1, "max_steps": 3, "quality": "silhouette", "random_state": 7},
+        ),
+        (
+            ["--preset", "published", "--dtype", "float32", "--strategy", "convex", "--jobs", 1],
+            {"preset": "published", "dtype": "float32", "strategy": "convex", "n_jobs": 1},
+        ),
+    ],
+    ids=["direct", "graph", "tree", "published"],
+)
+def test_options_reach_the_functions(run, folder, data, words, arguments):
+    assert run(*CLUSTER, *words).code == 0
+    expected = MDTClustering(N_CLUSTERS, t=2, **arguments).fit(data.views)
+    assert_array_equal(read_table("out/labels.csv")["label"], expected.labels_)
+    assert_array_equal(read_table("out/coordinates.csv").astype(expected.embedding_.dtype), expected.embedding_)
+    saved = mdt.SearchResult.load("out/search.json", expected.operators_)
+    assert saved.settings == expected.search_result_.settings
+    assert saved.n_evaluations == expected.search_result_.n_evaluations
+
+
+@pytest.mark.parametrize("strategy", ["contrastive", "mean", "random", "convex"])
+def test_embed_gives_what_the_functions_give(run, folder, data, strategy):
+    done = run(*EMBED, "--strategy", strategy, "--n-components", 3, "--seed", 5, "--labels", "kind")
+    assert (done.code, done.err) == (0, "")
+    assert names_in("out") == [name for name in EMBED_FILES if name != "report.html"]
+    ops = mdt.build_operators(data.views)
+    quality = "contrastive" if strategy == "contrastive" else None
+    found = mdt.search(ops, strategy=strategy, t=2, quality=quality, random_state=5)
+    assert_array_equal(read_table("out/coordinates.csv"), mdt.embed(found.trajectory, 3, random_state=5).coordinates)
+    saved = mdt.SearchResult.load("out/search.json", ops)
+    assert_array_equal(saved.trajectory.weights, found.trajectory.weights)
+    assert json.loads(Path("out/trajectory.json").read_text())["weights"] == found.trajectory.weights.tolist()
+
+
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_embed_writes_a_report_of_any_number_of_coordinates(run, folder, n_components):
+    done = run("embed", "views.npz", "--t", 2, "-o", "out", "-d", n_components, "--strategy", "mean")
+    assert done.code == 0
+    assert names_in("out") == EMBED_FILES
+    assert Page(Path("out/report.html").read_text()).texts("h1") == ["Embedding of 150 samples in 2 views"]
+
+
+def test_one_file_or_several_make_no_difference(run, folder, data):
+    for name, view in data.views.items():
+        np.save(f"{name}.npy", view)
+    run(*CLUSTER)
+    run("cluster", "camera.npy", "scanner.npy", "-n", N_CLUSTERS, *QUICK, "-o", "other")
+    for name in ("labels.csv", "coordinates.csv", "trajectory.json"):
+        assert Path("out", name).read_bytes() == Path("other", name).read_bytes()
+
+
+def test_selection_takes_the_views_in_the_order_given(run, folder):
+    run(*CLUSTER, "--select", "scanner", "--select", "camera")
+    assert json.loads(Path("out/trajectory.json").read_text())["members"] == ["scanner", "camera"]
+
+
+def test_one_seed_gives_one_result_at_any_number_of_threads(run, folder):
+    for out, jobs in (("out", 1), ("other", 2)):
+        run(*CLUSTER, "--strategy", "mcts", "--seed", 3, "--jobs", jobs, "-o", out)
+    run(*CLUSTER, "--strategy", "mcts", "--seed", 4, "-o", "third")
+    same = ("labels.csv", "coordinates.csv", "trajectory.json")
+    assert [Path("out", name).read_bytes() for name in same] == [Path("other", name).read_bytes() for name in same]
+    assert Path("out/coordinates.csv").read_bytes() != Path("third/coordinates.csv").read_bytes()
+
+
+def test_json_is_one_document(run, folder, data):
+    done = run(*CLUSTER, "--labels", "kind", "--json")
+    assert (done.code, done.err) == (0, "")
+    document = json.loads(done.out)
+    labels = read_table("out/labels.csv")["label"]
+    assert document["n_samples"] == 150
+    assert document["views"] == {name: f"views.npz: {name}" for name in data.views}
+    assert document["t"] == 2
+    assert document["ami"] == adjusted_mutual_info_score(data.target, labels)
+    assert document["cluster_sizes"] == np.bincount(labels).tolist()
+    assert sorted(document["files"]) == [str(Path("out", name)) for name in names_in("out")]
+    assert document["stopped"] is None
+    assert document["warnings"] == []
+
+
+def test_json_of_a_trajectory_without_score(run, folder):
+    document = json.loads(run(*EMBED, "--strategy", "mean", "--json").out)
+    assert document["score"] is None
+    assert document["trajectory"] is None
+    assert document["weights"] == [[0.5, 0.5]] * 2
+
+
+def test_quiet_prints_nothing_but_errors(run, folder):
+    done = run(*CLUSTER, "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    done = run(*CLUSTER, "--quiet", "-n", 1)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("mdt-fast: n_clusters: expected")
+
+
+@pytest.mark.parametrize("limit", [["--max-evaluations", 5], ["--time-limit", 0]], ids=["evaluations", "seconds"])
+def test_limits_stop_a_search_with_the_best_so_far(run, folder, limit):
+    document = json.loads(run(*CLUSTER, *limit, "--json").out)
+    assert document["stopped"] == limit[0].removeprefix("--").replace("-", "_")
+    done = run(*CLUSTER, *limit)
+    assert (done.code, "labels.csv" in names_in("out")) == (0, True)
+    assert f"stopped by {document['stopped']}" in done.out
+
+
+def test_checkpoint_goes_on_where_the_search_stopped(run, folder, data):
+    run(*CLUSTER, "--checkpoint", "known.json", "--max-evaluations", 6)
+    known = {tuple(e["word"]): e["seconds"] for e in json.loads(Path("known.json").read_text())["evaluations"]}
+    assert len(known) >= 6
+    assert run(*CLUSTER, "--checkpoint", "known.json").code == 0
+    ops = mdt.build_operators(data.views)
+    result = mdt.SearchResult.load("out/search.json", ops)
+    assert result.n_evaluations > len(known)
+    # Nothing takes the same time twice.
+    seconds = dict(zip(result.candidates, result.history["seconds"].tolist(), strict=True))
+    assert {word: seconds[word] for word in known} == known
+    assert_array_equal(result.labels, mdt.search(ops, N_CLUSTERS, t=2).labels)
+
+
+# Progress.
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Make the standard error a terminal; return what reads it."""
+    pty = pytest.importorskip("pty")
+    main_end, other_end = pty.openpty()
+    with open(other_end, "w", encoding="utf-8") as screen, open(main_end, "rb", buffering=0) as seen:
+        monkeypatch.setattr(sys, "stderr", screen)
+        os.set_blocking(main_end, False)
+        yield lambda: (seen.read(100_000) or b"").decode()
+
+
+@pytest.mark.parametrize("command", [CLUSTER, EMBED], ids=["cluster", "embed"])
+def test_a_bar_on_a_terminal(run, terminal, command):
+    done = run(*command)
+    assert done.code == 0
+    assert re.search(r"\rsearch \[#+\] (\d+)/\1 .*left\r\n$", terminal())
+
+
+@pytest.mark.parametrize("option", ["--json", "--quiet"])
+def test_no_bar_where_nothing_else_is_wanted(run, terminal, option):
+    assert run(*CLUSTER, option).code == 0
+    assert terminal() == ""
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["missing.npy"], r"missing\.npy: expected a file, got a path where nothing is"),
+        (["short.npy"], r"expected the same number of rows everywhere, got views\.npz: camera: 150, .*short\.npy: 40"),
+        (["old.mat"], r"old\.mat: expected one of \.npy, .*, got \.mat; save the arrays as \.npz"),
+        (["old.pkl"], r"old\.pkl: expected one of .*, got \.pkl; a pickle can run any code"),
+        (["--labels", "species"], r"views\.npz: expected labels of 'camera', 'scanner', 'kind', got 'species'"),
+        (["table.csv", "--drop-columns", "c"], r"expected a column to leave out of 'a', 'b', got 'c'"),
+        (["--select", "lidar"], r"views\.npz: expected a view of 'camera', 'scanner', 'kind', got 'lidar'"),
+        (["--output", "views.npz/out"], r"--output: expected a folder that can be written to, got views\.npz/out: Not"),
+        (["-n", 1], r"n_clusters: expected an integer >= 2 and <= 149, got 1"),
+        (["-n", 150], r"n_clusters: expected an integer >= 2 and <= 149, got 150"),
+        (["--t", 0], r"t: expected an integer >= 1, got 0"),
+        (["--n-neighbors", 150], r"n_neighbors: expected an integer >= 1 and <= 149, got 150"),
+        (["--max-steps", 0], r"max_steps: expected an integer >= 1, got 0"),
+        (["--beam-width", 0], r"beam_width: expected an integer >= 1 .*, got 0"),
+        (["--time-limit", "nan"], r"time_limit: expected a finite number >= 0, got nan"),
+        (["--max-evaluations", 0], r"max_evaluations: expected an integer >= 1, got 0"),
+        (["--jobs", 0], r"n_jobs: expected a number of threads, .*, got 0"),
+        (["--seed", 2**64], r"random_state: expected an integer >= 0 and <= 18446744073709551615, got"),
+        (
+            ["--checkpoint", "views.npz"],
+            r"checkpoint: expected a checkpoint of mdt_fast, .* different file: views\.npz",
+        ),
+        # DEFECT: the message is "[Errno 2] No such file or directory: 'missing/known.json.<pid>.part'".
+        (["--checkpoint", "missing/known.json"], r"checkpoint: expected .*missing/known\.json"),
+    ],
+    ids=lambda value: "-".join(map(str, value)).replace("/", "-") if isinstance(value, list) else "",
+)
+def test_bad_input_is_named(run, folder, words, match):
+    np.save("short.npy", np.zeros((40, 2)))
+    Path("table.csv").write_text("a,b\n1,2\n")
+    for name in ("old.mat", "old.pkl"):
+        Path(name).touch()
+    before = contents(folder)
+    done = run(*CLUSTER, *words, "--json")
+    assert done.code == 2
+    message = json.loads(done.out)
+    assert list(message) == ["error"]
+    assert re.match(f".*{match}", message["error"])
+    assert done.err == f"mdt-fast: {message['error']}\n"
+    done = run(*CLUSTER, *words)
+    assert done.code == 2
+    assert "error" not in done.out
+    assert re.match(f"mdt-fast: .*{match}", done.err)
+    assert contents(folder) == before
+    assert not Path("out").exists()
+
+
+USAGE = [
+    (["--strategy", "fastest"], "--strategy': 'fastest' is not one of 'random', 'beam', .*'mean'"),
+    (["--kernel", "flat"], "--kernel': 'flat' is not one of 'gaussian', "),
+    (["--t", "soon"], "--t': expected 'auto' or an integer, got 'soon'"),
+    (["--n-neighbors", "1.5"], "expected 'log' or an integer, got '1.5'"),
+    (["--seed", -1], "--seed': -1 is not in the range x>=0"),
+    (["-n", "many"], "'many' is not a valid integer"),
+    (["--output", "views.npz"], "--output' / '-o': Directory 'views.npz' is a file"),
+    (["--outptu", "x"], "No such option.*--outptu.*--output"),
+]
+
+
+@pytest.mark.parametrize(("words", "match"), USAGE, ids=lambda value: str(value[0]))
+def test_wrong_usage_is_named(run, folder, words, match):
+    done = run(*CLUSTER, *words)
+    assert (done.code, done.out) == (2, "")
+    assert re.search(match, done.err)
+    assert "mdt-fast cluster --help" in done.err
+    assert names_in(folder) == ["views.npz"]
+
+
+# DEFECT: click reports wrong usage by itself, so `mdt-fast cluster views.npz -n 3 --seed -1 --json` prints nothing on
+# the standard output, where a program expects {"error": ...}.
+@pytest.mark.parametrize(("words", "match"), USAGE[:1] + USAGE[4:5], ids=lambda value: str(value[0]))
+def test_wrong_usage_is_a_document_too(run, folder, words, match):
+    done = run(*CLUSTER, *words, "--json")
+    assert done.code == 2
+    assert re.search(match, done.err)
+    assert re.search(match, json.loads(done.out)["error"])
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        ([], "Missing argument 'FILES...'"),
+        (["views.npz"], "Missing option '--n-clusters'"),
+    ],
+)
+def test_what_is_missing_is_named(run, folder, words, match):
+    done = run("cluster", *words)
+    assert (done.code, match in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "n_components",
+    [
+        # DEFECT: zero stands for the default; `mdt-fast embed views.npz -d 0` writes two coordinates and exits with 0.
+        0,
+        -1,
+        150,
+    ],
+)
+def test_embed_refuses_impossible_coordinates(run, folder, n_components):
+    done = run(*EMBED, "--n-components", n_components)
+    assert done.code == 2
+    assert f"n_components: expected an integer >= 1 and <= 149, got {n_components}" in done.err
+    assert not Path("out").exists()
+
+
+# Runs that do not end well.
+
+
+def test_a_second_run_replaces_the_files(run, folder, earlier):
+    words = ["cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out"]
+    assert run(*words).code == 0
+    first = contents(folder / "out")
+    assert sorted(first) == sorted(earlier)
+    assert [name for name in first if first[name] == earlier[name]] == ["notes.txt"]
+    assert run(*words, "--select", "camera").code == 0
+    second = contents(folder / "out")
+    assert sorted(second) == sorted(first)
+    assert [name for name in first if first[name] == second[name]] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (MemoryError("no more memory"), 1, "no more memory"),
+        (FloatingPointError(), 1, "FloatingPointError"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
+        # DEFECT: other errors end in a traceback, and with --json without a document.
+        (RuntimeError("no font"), 1, "no font"),
+        # DEFECT: every OSError counts as bad input, so that a full disk gives exit code 2.
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
+    ],
+    ids=["memory", "numbers", "interrupt", "runtime", "disk"],
+)
+def test_a_failing_report_leaves_earlier_results(run, folder, monkeypatch, earlier, error, code, message):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(mdt.plot, "embedding", fail)
+    done = run("cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out", "--json")
+    assert contents(folder / "out") == earlier
+    assert names_in("out") == sorted(earlier)
+    assert message in json.loads(done.out)["error"]
+    assert message in done.err
+    assert done.code == code
+
+
+# DEFECT: files are moved one after the other, so that labels.csv is new and search.json is not:
+# `mkdir -p out/search.json; mdt-fast cluster views.npz -n 3 -o out`.
+def test_results_that_cannot_be_moved_leave_earlier_ones(run, folder, earlier):
+    Path("out/search.json").unlink()
+    Path("out/search.json/inner").mkdir(parents=True)
+    del earlier["search.json"]
+    assert run(*CLUSTER).code in (1, 2)
+    assert contents(folder / "out") == earlier
+
+
+# DEFECT: folders above the output folder that were made for it stay: `mdt-fast cluster views.npz -n 1 -o a/b/out`
+# leaves a/b.
+def test_a_failing_run_leaves_no_new_folders(run, folder):
+    assert run(*CLUSTER, "--output", "deep/down/out", "-n", 1).code == 2
+    assert names_in(folder) == ["views.npz"]
+
+
+@pytest.fixture
+def start(folder):
+    """Start a long job in a process of its own that hears Ctrl-C also where the tests run in the background."""
+    np.savez("long.npz", **make_views(2000, std=3).views)
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from mdt_fast._cli import main; main()"
+    )
+    started = []
+
+    def begin(*words):
+        command = [sys.executable, "-c", script, *map(str, words), "--output", "out"]
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=folder))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_search(process):
+    """A checkpoint is written when a search begins."""
+    while not Path("known.json").exists():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    assert any(name.startswith(".") for name in names_in("out"))
+
+
+def wait_for_line(process):
+    """Views have been read, the diffusion time is next."""
+    assert process.stdout.readline().startswith("2,000 samples")
+
+
+# Hours, if nobody stops it.
+LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--t", 8, "--max-evaluations", 10**6]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT cannot be sent to one process there")
+@pytest.mark.parametrize(
+    ("words", "wait"),
+    [
+        (["cluster", "long.npz", "-n", 9, *LONG], wait_for_search),
+        (["embed", "long.npz", "--checkpoint", "known.json", "--t", 40], wait_for_search),
+        (["cluster", "long.npz", "-n", 9], wait_for_line),
+    ],
+    ids=["search", "gradient", "time"],
+)
+@pytest.mark.parametrize("has_results", [False, True], ids=["new", "over results"])
+def test_an_interrupt_ends_a_run_without_a_trace(request, start, folder, words, wait, has_results):
+    if has_results:
+        earlier = request.getfixturevalue("earlier")
+    process = start(*words)
+    wait(process)
+    process.send_signal(signal.SIGINT)
+    _, messages = process.communicate(timeout=2)
+    assert (process.returncode, messages) == (130, "mdt-fast: interrupted; nothing was written\n")
+    if has_results:
+        assert contents(folder / "out") == earlier
+        assert names_in("out") == sorted(earlier)
+    else:
+        assert not Path("out").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM there")
+def test_a_terminated_run_leaves_only_hidden_files(start, folder, earlier):
+    process = start("cluster", "long.npz", "-n", 9, *LONG)
+    wait_for_search(process)
+    process.terminate()
+    process.communicate(timeout=2)
+    # Killed at once, without a chance to clean up; 143 in a shell.
+    assert process.returncode == -signal.SIGTERM
+    visible = {name: content for name, content in contents(folder / "out").items() if not name.startswith(".")}
+    assert visible == earlier
+
+
+# DEFECT: a reader that goes away (`mdt-fast cluster ... | head -1`) counts as bad input: exit code 2, "[Errno 32]".
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
+def test_a_reader_that_goes_away_is_no_bad_input(folder):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with open(write_end, "wb") as nobody:
+        command = [COMMAND, *map(str, CLUSTER)]
+        done = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode != 2
+    assert "Errno" not in done.stderr
+
+
+# The report.
+
+
+def outside_references(html):
+    """Return what a page asks of other places."""
+    page = Page(html)
+    addresses = [
+        e["attrs"][name] for e in page.elements for name in ("src", "href", "xlink:href") if name in e["attrs"]
+    ]
+    addresses += re.findall(r"url\(['\"]?(.*?)['\"]?\)", html)
+    assert addresses
+    return [address for address in addresses if not address.startswith(("#", "data:image/"))]
+
+
+def test_report_says_what_was_run(clustered):
+    page = Page((clustered.folder / "report.html").read_text())
+    assert page.texts("h1") == page.texts("title") == ["Clusters of 150 samples in 2 views"]
+    assert page.texts("code") == [clustered.command]
+    (table,) = page.find("table", class_="parameters")
+    options = {option.name for option in cli.commands["cluster"].params}
+    unlike = {"seed": "random_state"}
+    # Where results go changes nothing in them, and neither does the number of threads.
+    for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
+        assert f"\n{unlike.get(name, name)}" in table["text"], name
+    for value in ("camera.csv, scanner.csv", "kind", "plate", "beam", "calinski_harabasz", "gaussian", "euclidean"):
+        assert value in table["text"]
+
+
+def test_report_shows_what_was_found(clustered, data):
+    html = (clustered.folder / "report.html").read_text()
+    page = Page(html)
+    assert page.texts("h2") == [
+        "What was run", "Views", "Diffusion time", "Trajectory", "Clusters", "Each view alone, and together",
+    ]  # fmt: skip
+    pictures = page.find("svg", role="img") + page.find("img")
+    # Entropy, weights, tree, scores by length, clusters, classes, scores and agreement of each view.
+    assert len(pictures) == 8
+    assert page.texts("div", class_="note") == ["✓Nothing to worry about"]
+    sizes = read_table(clustered.folder / "labels.csv")["label"].value_counts()
+    cells = page.texts("td")
+    assert all(str(size) in cells for size in sizes)
+    assert all(name in html for name in data.views)
+    assert not outside_references(html)
+
+
+def test_warnings_are_told_everywhere(run, folder):
+    np.savez("far.npz", **make_views(150, std=0.01).views)
+    expected = [f"{name}: its graph falls into 3 parts" for name in ("camera", "scanner")]
+    words = ["cluster", "far.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out"]
+    done = run(*words)
+    assert done.code == 0
+    noted = Page(Path("out/report.html").read_text()).texts("li")
+    document = json.loads(run(*words, "--json").out)
+    for warning in expected:
+        assert f"! {warning}" in done.out
+        assert sum(note.startswith(warning) for note in noted) == 1
+        assert sum(note.startswith(warning) for note in document["warnings"]) == 1
+
+
+def test_reports_open_in_a_browser(browse, clustered, demonstrated):
+    for folder in (clustered.folder, demonstrated.folder):
+        report = folder / "report.html"
+        dom, messages = browse(report, "--dump-dom")
+        written, shown = Page(report.read_text()), Page(dom)
+        assert shown.texts("h1") == written.texts("h1")
+        assert len(shown.find("figure")) == len(written.find("figure"))
+        assert "CONSOLE" not in messages
+
+
+# The demonstration.
+
+DEMO_SEED = 1
+
+
+@pytest.fixture(scope="module")
+def demonstrated(tmp_path_factory):
+    """The demonstration, once, in a process of its own."""
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    began = time.perf_counter()
+    done = run_process("demo", "--seed", DEMO_SEED, "--output", folder)
+    seconds = time.perf_counter() - began
+    assert done.returncode == 0, done.stderr
+    return SimpleNamespace(folder=folder, seconds=seconds, stdout=done.stdout, stderr=done.stderr)
+
+
+@pytest.fixture(scope="module")
+def methods(demonstrated):
+    """The rows of the table that was printed, by method."""
+    lines = demonstrated.stdout.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("method "))
+    header = lines[first].split()
+    assert header == ["method", "kind", "AMI", "CH", "PRR", "seconds"]
+    rows = [re.split(r"  +", line) for line in lines[first + 2 : lines.index("", first)]]
+    return {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+
+
+def test_demo_takes_less_than_two_minutes(demonstrated):
+    assert demonstrated.seconds < 120
+    assert demonstrated.stderr == ""
+
+
+def test_demo_compares_views_baselines_and_trajectories(methods):
+    kinds = {row["kind"] for row in methods.values()}
+    assert kinds == {"one view", "baseline", "trajectory"}
+    assert sum(row["kind"] == "one view" for row in methods.values()) == 3
+    assert {"AD", "ID", "MVD", "mean", "random", "convex", "beam", "direct"} <= set(methods)
+    for row in methods.values():
+        assert 0 < float(row["AMI"]) < 1
+        assert float(row["seconds"]) > 0
+        # Every number was rounded to three digits.
+        assert float(row["PRR"]) == pytest.approx(float(row["AMI"]) / float(methods["random"]["AMI"]), abs=0.002)
+
+
+def test_demo_gives_what_the_estimator_gives(demonstrated, methods):
+    digits = mdt.datasets.load_multiview_digits(kind="features")
+    views = dict(zip(digits.view_names, digits.views, strict=True))
+    t = int(re.search(r"How long to walk: TimeSelection\(t=(\d+),", demonstrated.stdout)[1])
+    found = MDTClustering(10, strategy="beam", t=t, random_state=DEMO_SEED).fit(views)
+    assert t == mdt.select_time(found.operators_).t
+    assert methods["beam"]["AMI"] == f"{adjusted_mutual_info_score(digits.target, found.labels_):.3f}"
+    assert methods["beam"]["CH"] == f"{mdt.quality.calinski_harabasz(found.operators_, found.labels_):.3f}"
+    count = found.search_result_.n_evaluations
+    assert f"The best of {count} words of the beam search: {found.trajectory_!r}" in demonstrated.stdout
+
+
+def test_demo_writes_pictures_and_a_report(demonstrated, methods):
+    pictures = [path for path in demonstrated.folder.iterdir() if path.suffix == ".png"]
+    assert names_in(demonstrated.folder) == sorted([*(path.name for path in pictures), "report.html"])
+    for path in pictures:
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert str(path) in demonstrated.stdout
+    html = (demonstrated.folder / "report.html").read_text()
+    page = Page(html)
+    assert len(page.find("svg", role="img") + page.find("img")) == len(pictures) >= 5
+    assert set(methods) <= set(page.texts("th", scope="row"))
+    assert not outside_references(html)
+
+
+# DEFECT: the report of the demonstration always says "mdt-fast demo", whatever its options.
+def test_demo_report_has_the_command(demonstrated):
+    page = Page((demonstrated.folder / "report.html").read_text())
+    command = shlex.join(["mdt-fast", "demo", "--seed", str(DEMO_SEED), "--output", str(demonstrated.folder)])
+    assert page.texts("code") == [command]
+
+
+@pytest.fixture
+def few_digits(monkeypatch):
+    digits = mdt.datasets.load_multiview_digits(kind="features")
+    few = digits | {"views": [view[:150] for view in digits.views], "target": digits.target[:150]}
+    monkeypatch.setattr(demo, "load_multiview_digits", lambda **options: type(digits)(**few))
+    monkeypatch.setattr(demo, "N_RANDOM", 2)
+
+
+def test_demo_in_json_is_the_same_for_a_seed(run, few_digits):
+    def results(seed):
+        done = run("demo", "--seed", seed, "-o", "out", "--json")
+        assert (done.code, done.err) == (0, "")
+        document = json.loads(done.out)
+        assert sorted(document["files"]) == [str(Path("out", name)) for name in names_in("out")]
+        for row in document["methods"]:
+            assert row.pop("seconds") > 0
+        return document
+
+    first = results(2)
+    assert first == results(2)
+    assert first != results(3)
+
+
+def test_a_failing_demo_leaves_no_trace(run, folder, few_digits, monkeypatch):
+    def fail(*args, **kwargs):
+        raise MemoryError("no more memory")
+
+    monkeypatch.setattr(mdt.plot, "tree", fail)
+    done = run("demo", "--quiet", "-o", "out")
+    assert (done.code, done.out, done.err) == (1, "", "mdt-fast: no more memory\n")
+    assert not Path("out").exists()
+
+
+# The doctor.
+
+
+def test_doctor_says_what_is_installed_and_tests_it(run):
+    done = run("doctor")
+    assert (done.code, done.err) == (0, "")
+    for name, value in {"mdt_fast": mdt.__version__, "numpy": np.__version__, "pandas": pd.__version__}.items():
+        assert re.search(rf"^{name} +{re.escape(value)}$", done.out, re.MULTILINE)
+    for name in ("build", "threads", "cpu features", "memory available"):
+        assert re.search(rf"^{name} +\w", done.out, re.MULTILINE)
+    seconds = re.search(r"^self-test: passed in (\d+\.\d) s$", done.out, re.MULTILINE)
+    assert float(seconds[1]) < 30
+
+
+def test_doctor_plans_the_memory(run):
+    def total(*words):
+        document = json.loads(run("doctor", "--json", *words).out)
+        assert document["self_test"]["problems"] == []
+        stages = document["memory"]
+        assert stages["total"] == sum(size for stage, size in stages.items() if stage != "total")
+        return stages["total"]
+
+    size = ["--samples", 10**6, "--views", 2]
+    usual = total(*size)
+    # A graph of 15 neighbours in two views alone has some 500 bytes a sample; N x N would be terabytes.
+    assert 5e8 < usual < 5e10
+    assert total("--samples", 10**7, "--views", 2) > 5 * usual
+    for more in (["--views", 5], ["--n-neighbors", 50], ["--n-clusters", 100]):
+        assert total(*size, *more) > usual
+    assert total(*size, "--dtype", "float32") < usual
+
+
+@pytest.mark.parametrize("words", [["--samples", 1], ["--views", 0], ["--samples", "many"], ["--dtype", "float16"]])
+def test_doctor_refuses_impossible_sizes(run, words):
+    done = run("doctor", *words)
+    assert (done.code, done.out) == (2, "")
+    assert f"Invalid value for '{words[0]}'" in done.err
+
+
+def one_cluster(coordinates, *args, **kwargs):
+    return SimpleNamespace(labels=np.zeros(len(coordinates), dtype=int))
+
+
+def test_doctor_finds_wrong_results(run, monkeypatch):
+    monkeypatch.setattr(doctor, "k_means", one_cluster)
+    done = run("doctor")
+    assert done.code == 1
+    assert "self-test: FAILED" in done.out
+    assert "! three separate clusters were not found" in done.out
+    done = run("doctor", "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["self_test"]["problems"] == ["three separate clusters were not found"]
+
+
+def test_doctor_finds_a_slow_build(run, monkeypatch):
+    monkeypatch.setattr(doctor._core, "DEBUG_BUILD", True)
+    done = run("doctor")
+    assert (done.code, "! built in debug mode" in done.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        # DEFECT: an error on the way ends in a traceback instead of a self-test that failed.
+        (RuntimeError("no such instruction"), 1),
+        # DEFECT: Ctrl-C gives exit code 1 and "Aborted!", where the other commands give 130.
+        (KeyboardInterrupt(), 130),
+    ],
+    ids=["error", "interrupt"],
+)
+def test_doctor_ends_like_the_other_commands(run, monkeypatch, error, code):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(doctor, "embed", fail)
+    done = run("doctor")
+    assert done.code == code
+    assert str(error) in done.out + done.err
+
+
+# Help and installation.
+
+
+# DEFECT: demo and doctor have no examples in their help.
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_has_examples_that_can_be_called(run, command):
+    done = run(*filter(None, [command]), "--help")
+    assert (done.code, done.err) == (0, "")
+    examples = re.findall(r"^ +mdt-fast (\w+)(.*)$", done.out, re.MULTILINE)
+    assert examples
+    assert {name for name, _ in examples} <= ({command} if command else set(COMMANDS))
+    for name, words in examples:
+        # Refuses what the command does not know.
+        cli.commands[name].make_context(name, shlex.split(words))
+
+
+def test_every_option_is_explained(run):
+    assert sorted(cli.commands) == sorted(COMMANDS)
+    for name, command in cli.commands.items():
+        text = run(name, "-h").out
+        assert command.get_short_help_str() in run("-h").out
+        for option in command.params:
+            assert option.param_type_name == "argument" or option.help
+            assert option.param_type_name == "argument" or option.opts[-1] in text
+
+
+def test_version(run):
+    done = run("--version")
+    assert (done.code, done.out) == (0, f"mdt-fast, version {mdt.__version__}\n")
+
+
+def test_unknown_command_is_named(run):
+    done = run("clusters")
+    assert (done.code, done.out) == (2, "")
+    assert "No such command 'clusters'" in done.err
+
+
+def test_shell_completion(run, monkeypatch):
+    monkeypatch.setenv("_MDT_FAST_COMPLETE", "bash_source")
+    done = run()
+    assert done.code == 0
+    assert re.search(r"complete .* mdt-fast$", done.out, re.MULTILINE)
+    monkeypatch.setenv("_MDT_FAST_COMPLETE", "bash_complete")
+    for typed, expected in (("mdt-fast cl", ["plain,cluster"]), ("mdt-fast embed --strategy m", ["plain,mean"])):
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+        assert run().out.split() == expected
+
+
+def run_without(module, folder, *words):
+    """Call the command line where a package is not installed."""
+    script = f"""
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {module!r}:
+            raise ModuleNotFoundError("No module named " + name, name=name)
+sys.meta_path.insert(0, Missing())
+from mdt_fast._cli import main
+main()
+"""
+    command = [sys.executable, "-c", script, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+
+
+def test_without_click_one_is_told_what_to_install(folder):
+    done = run_without("click", folder, "--help")
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert done.stderr == "mdt-fast: the command line needs click: pip install 'mdt_fast[cli]'\n"
+
+
+@pytest.mark.parametrize("words", [CLUSTER[:4], EMBED[:2], ["demo"]], ids=lambda words: words[0])
+def test_without_matplotlib_one_is_told_at_the_start(folder, words):
+    done = run_without("matplotlib", folder, *words, "-o", "out")
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert re.match(r"mdt-fast: .* needs matplotlib: pip install 'mdt_fast\[plot\]'\n$", done.stderr)
+    assert not Path("out").exists()
+
+
+def test_without_matplotlib_there_are_results_without_a_report(folder):
+    done = run_without("matplotlib", folder, *CLUSTER[:4], "--no-report", "-o", "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names_in("out") == [name for name in CLUSTER_FILES if name != "report.html"]
