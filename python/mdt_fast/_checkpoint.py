@@ -101,7 +101,11 @@ class Checkpoint:
             "identity": self._identity,
             "evaluations": [_to_json(e) for e in self._known.values()],
         }
-        replace_file(self._path, json.dumps({**content, "digest": _digest(content)}))
+        try:
+            replace_file(self._path, json.dumps({**content, "digest": _digest(content)}))
+        except OSError as error:
+            reason = f"checkpoint: expected a file that can be written, got {self._path}: {error.strerror}"
+            raise type(error)(error.errno, reason) from None
         self._written = time.monotonic()
         self._interval = max(_INTERVAL, _SHARE * (self._written - began))
 

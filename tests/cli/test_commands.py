@@ -179,7 +179,10 @@ def test_samples_without_names_are_numbered(run, folder, data):
 @pytest.mark.parametrize(
     ("words", "arguments"),
     [
-        (["--strategy", "direct", "--max-evaluations", 9], {"strategy": "direct", "max_evaluations": 9}),
+        (
+            ["--strategy", "direct", "--max-evaluations", 9, "--quality", "davies_bouldin"],
+            {"strategy": "direct", "max_evaluations": 9, "quality": "davies_bouldin"},
+        ),
         (
             ["--strategy", "mean", "-k", 20, "--kernel", "adaptive", "--metric", "cosine"],
             {"strategy": "mean", "n_neighbors": 20, "kernel": "adaptive", "metric": "cosine"},
@@ -251,7 +254,8 @@ def test_one_seed_gives_one_result_at_any_number_of_threads(run, folder):
 
 
 def test_json_is_one_document(run, folder, data):
-    done = run(*CLUSTER, "--labels", "kind", "--json")
+    # A trajectory whose labels are not those of the search.
+    done = run(*CLUSTER, "--strategy", "direct", "--labels", "kind", "--json")
     assert (done.code, done.err) == (0, "")
     document = json.loads(done.out)
     labels = read_table("out/labels.csv")["label"]
@@ -356,7 +360,6 @@ def test_no_bar_where_nothing_else_is_wanted(run_on_terminal, option):
             ["--checkpoint", "views.npz"],
             r"checkpoint: expected a checkpoint of mdt_fast, .* different file: views\.npz",
         ),
-        # DEFECT: the message is "[Errno 2] No such file or directory: 'missing/known.json.<pid>.part'".
         (["--checkpoint", "missing/known.json"], r"checkpoint: expected .*missing/known\.json"),
     ],
     ids=lambda value: "-".join(map(str, value)).replace("/", "-") if isinstance(value, list) else "",
@@ -401,8 +404,6 @@ def test_wrong_usage_is_named(run, folder, words, match):
     assert names_in(folder) == ["views.npz"]
 
 
-# DEFECT: click reports wrong usage by itself, so `mdt-fast cluster views.npz -n 3 --seed -1 --json` prints nothing on
-# the standard output, where a program expects {"error": ...}.
 def test_wrong_usage_is_a_document_too(run):
     done = run(*CLUSTER, "--seed", -1, "--json")
     assert (done.code, "-1 is not in the range" in done.err) == (2, True)
@@ -421,7 +422,6 @@ def test_what_is_missing_is_named(run, folder, words, match):
 @pytest.mark.parametrize(
     "n_components",
     [
-        # DEFECT: zero stands for the default; `mdt-fast embed views.npz -d 0` writes two coordinates and exits with 0.
         0,
         -1,
         150,
@@ -452,9 +452,7 @@ def test_a_second_run_replaces_the_files(run, folder, earlier):
         (MemoryError("no more memory"), 1, "no more memory"),
         (FloatingPointError(), 1, "FloatingPointError"),
         (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
-        # DEFECT: other errors end in a traceback, and with --json without a document.
         (RuntimeError("no font"), 1, "no font"),
-        # DEFECT: every OSError counts as bad input, so that a full disk gives exit code 2.
         (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
     ],
     ids=["memory", "numbers", "interrupt", "runtime", "disk"],
@@ -469,8 +467,6 @@ def test_a_failing_report_leaves_earlier_results(run, folder, monkeypatch, earli
     assert done.code == code
 
 
-# DEFECT: files are moved one after the other, so that labels.csv is new and search.json is not:
-# `mkdir -p out/search.json; mdt-fast cluster views.npz -n 3 -o out`.
 def test_results_that_cannot_be_moved_leave_earlier_ones(run, folder, earlier):
     Path("out/search.json").unlink()
     Path("out/search.json/inner").mkdir(parents=True)
@@ -479,8 +475,6 @@ def test_results_that_cannot_be_moved_leave_earlier_ones(run, folder, earlier):
     assert contents(folder / "out") == earlier
 
 
-# DEFECT: folders above the output folder that were made for it stay: `mdt-fast cluster views.npz -n 1 -o a/b/out`
-# leaves a/b.
 def test_a_failing_run_leaves_no_new_folders(run, folder):
     assert run(*CLUSTER, "--output", "deep/down/out", "-n", 1).code == 2
     assert names_in(folder) == ["views.npz"]
@@ -563,7 +557,6 @@ def test_a_terminated_run_leaves_only_hidden_files(start, folder, earlier):
     assert visible == earlier
 
 
-# DEFECT: a reader that goes away (`mdt-fast cluster ... | head -1`) counts as bad input: exit code 2, "[Errno 32]".
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
 def test_a_reader_that_goes_away_is_no_bad_input(folder):
     read_end, write_end = os.pipe()
@@ -707,7 +700,6 @@ def test_demo_writes_pictures_and_a_report(demonstrated, methods):
     assert not outside_references(html)
 
 
-# DEFECT: the report of the demonstration always says "mdt-fast demo", whatever its options.
 def test_demo_report_has_the_command(demonstrated):
     page = Page(read_report(demonstrated.folder))
     command = shlex.join(["mdt-fast", "demo", "--seed", str(DEMO_SEED), "--output", str(demonstrated.folder)])
@@ -793,7 +785,6 @@ def one_cluster(coordinates, *args, **kwargs):
     ("name", "wrong", "problem"),
     [
         ("embed", doubled, "singular values .* differ from LAPACK's"),
-        # DEFECT: one label for all samples makes as many pairs with the classes as the right labels do, and passes.
         ("k_means", one_cluster, "three separate clusters were not found"),
     ],
     ids=["embed", "k_means"],
@@ -819,9 +810,7 @@ def test_doctor_finds_a_slow_build(run, monkeypatch):
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        # DEFECT: an error on the way ends in a traceback instead of a self-test that failed.
         (RuntimeError("no such instruction"), 1),
-        # DEFECT: Ctrl-C gives exit code 1 and "Aborted!", where the other commands give 130.
         (KeyboardInterrupt(), 130),
     ],
     ids=["error", "interrupt"],
@@ -833,7 +822,6 @@ def test_doctor_ends_like_the_other_commands(run, monkeypatch, error, code):
     assert str(error) in done.out + done.err
 
 
-# DEFECT: demo and doctor have no examples in their help.
 @pytest.mark.parametrize("command", [None, *COMMANDS])
 def test_help_has_examples_that_can_be_called(run, command):
     done = run(*filter(None, [command]), "--help")

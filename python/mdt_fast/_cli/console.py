@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,10 +13,26 @@ from typing import Any
 
 import click
 
+from .outputs import OutputError
+
 # As click has it for wrong usage; input that cannot be used is no different to who calls us.
 BAD_INPUT = 2
 FAILED = 1
 INTERRUPTED = 130
+
+
+# Errors that another input would not have; a full disk is none of them.
+_INPUT_ERRORS = (
+    ValueError,
+    TypeError,
+    ImportError,
+    FileNotFoundError,
+    FileExistsError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+    OutputError,
+)
 
 
 class Console:
@@ -70,14 +88,26 @@ class Console:
             yield
         except KeyboardInterrupt:
             self._fail("interrupted; nothing was written", INTERRUPTED)
-        except (ValueError, TypeError, ImportError, OSError, MemoryError, FloatingPointError) as error:
-            is_input = isinstance(error, (ValueError, TypeError, ImportError, OSError))
-            self._fail(str(error) or type(error).__name__, BAD_INPUT if is_input else FAILED)
+        except BrokenPipeError:
+            # Whoever read has gone; Python would complain once more when it closes the stream.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(FAILED)
+        except _INPUT_ERRORS as error:
+            self._fail(_message(error), BAD_INPUT)
+        except Exception as error:
+            if not isinstance(error, (OSError, MemoryError, FloatingPointError)):
+                # Nothing that is expected to happen: whoever mends it wants to know where.
+                traceback.print_exc()
+            self._fail(_message(error), FAILED)
 
     def _fail(self, message: str, code: int) -> None:
         self.document({"error": message})
         click.echo(f"mdt-fast: {message}", err=True)
         sys.exit(code)
+
+
+def _message(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _cell(value: Any) -> str:

@@ -46,7 +46,7 @@ class Row:
     estimator: Any
 
 
-def run(output: Path, seed: int, n_jobs: int | None, console: Console) -> None:
+def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Console) -> None:
     """Do the demonstration; pictures and the report appear at the end."""
     with console.exit_codes(), open_outputs(output) as outputs:
         require_matplotlib("mdt-fast demo")
@@ -69,7 +69,7 @@ def run(output: Path, seed: int, n_jobs: int | None, console: Console) -> None:
         beam = next(row.estimator for row in rows if row.method == "beam")
         console.say(f"\nThe best of {beam.search_result_.n_evaluations} words of the beam search: {beam.trajectory_!r}")
         with figures_closed():
-            _draw(outputs, views, digits.target, selection, rows, header, table, checked, console.warnings)
+            _draw(outputs, views, digits.target, selection, rows, header, table, checked, console.warnings, command)
         placed = outputs.publish()
         pictures = ", ".join(str(path) for path in placed if path.suffix == ".png")
         console.say(f"\nReport: {output / 'report.html'}\nPictures: {pictures}")
@@ -133,6 +133,7 @@ def _draw(
     table: list[list[Any]],
     checked: Any,
     warnings: list[str],
+    command: str,
 ) -> None:
     """Draw the pictures, and bind them with the tables into the report."""
     by_name = {row.method: row.estimator for row in rows}
@@ -144,7 +145,7 @@ def _draw(
         subtitle=f"{len(target):,} digits in {len(views)} views; {N_CLUSTERS} clusters, found without their names.",
     )
     report.section("What was run")
-    report.code("mdt-fast demo")
+    report.code(command)
     report.parameters({"views": ", ".join(views), "t": selection.t, **beam.get_params()})
     report.warnings([*checked.warnings, *(w for w in warnings if w not in checked.warnings)])
     report.section("How every method did")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._arguments import check_integer
 from .._build import build_operators
 from .._embedding import embed
 from .._labels import choose_labels
@@ -102,6 +103,9 @@ def _compute(job: Job, console: Console) -> Outcome:
     with _timed(seconds, "operators"):
         ops = build_operators(data.views, n_jobs=job.n_jobs, random_state=job.seed, **job.building)
     ops.check()
+    if job.n_components is not None:
+        # Before the search, which does not look at it.
+        check_integer("n_components", job.n_components, minimum=1, maximum=ops.n_samples - 1)
     options = dict(job.searching)
     selection = None
     if options["t"] == "auto" and options.get("max_steps") is None:
@@ -117,8 +121,8 @@ def _compute(job: Job, console: Console) -> Outcome:
     console.say(f"{result.trajectory!r}: score {result.score:.6g}, {result.n_evaluations} candidates{stopped}")
     labels = agreement = None
     with _timed(seconds, "embedding"):
-        n_components = job.n_components or job.n_clusters or 2
-        coordinates = embed(result.trajectory, n_components, random_state=job.seed).coordinates
+        n_components = job.n_components if job.n_clusters is None else job.n_clusters
+        coordinates = embed(result.trajectory, n_components or 2, random_state=job.seed).coordinates
     if job.n_clusters is not None:
         with _timed(seconds, "labels"):
             quality = job.searching["quality"]

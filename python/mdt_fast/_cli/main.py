@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from .._core import __version__
 from .._kernel import KERNELS
 from .._scoring import QUALITIES
 from .._search import STRATEGIES
-from .console import Console
+from .console import FAILED, Console
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,10 +120,31 @@ def _options(*groups: list[Callable[[Any], Any]]) -> Callable[[F], F]:
     return decorate
 
 
-@click.group(epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Commands that answer wrong usage with a document too, if one is asked for."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run a command."""
+        self._as_json = "--json" in (sys.argv[1:] if args is None else args)
+        return super().main(args, *rest, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Find the command and its options, and call it."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            Console(as_json=self._as_json).document({"error": error.format_message()})
+            raise
+
+
+@click.group(cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mdt-fast")
 def cli() -> None:
     """Several views of the same samples in, one geometry out: clusters, coordinates, and the way between the views."""
+
+
+def _command_line() -> str:
+    return shlex.join(["mdt-fast", *sys.argv[1:]])
 
 
 def _job(files: tuple[Path, ...], n_clusters: int | None, n_components: int | None, given: dict[str, Any]) -> None:
@@ -145,7 +166,7 @@ def _job(files: tuple[Path, ...], n_clusters: int | None, n_components: int | No
         n_jobs=given.pop("jobs"),
         with_report=given.pop("report"),
         searching=given,
-        command=shlex.join(["mdt-fast", *sys.argv[1:]]),
+        command=_command_line(),
     )
     run(job, console)
 
@@ -203,7 +224,12 @@ def embed(files: tuple[Path, ...], n_components: int, **given: Any) -> None:
     _job(files, None, n_components, {**given, "quality": quality})
 
 
-@cli.command()
+@cli.command(
+    epilog="""\b
+Examples:
+  mdt-fast demo
+  mdt-fast demo --seed 1 --output digits"""
+)
 @_options([option for option in _OUT if option is not _OUT[3]])
 def demo(output: Path, seed: int, jobs: int | None, as_json: bool, quiet: bool) -> None:
     """Cluster bundled digits in every way there is, and show how they compare.
@@ -213,10 +239,15 @@ def demo(output: Path, seed: int, jobs: int | None, as_json: bool, quiet: bool) 
     """
     from .demo import run
 
-    run(output, seed, jobs, Console(as_json=as_json, quiet=quiet))
+    run(output, seed, jobs, _command_line(), Console(as_json=as_json, quiet=quiet))
 
 
-@cli.command()
+@cli.command(
+    epilog="""\b
+Examples:
+  mdt-fast doctor
+  mdt-fast doctor --samples 1000000 --views 3 --dtype float32"""
+)
 @click.option(
     "--samples",
     type=click.IntRange(min=2),
@@ -237,4 +268,6 @@ def doctor(samples: int, views: int, n_neighbors: int, n_clusters: int, dtype: s
     """Check the installation, and how much memory a job would take."""
     from .doctor import examine
 
-    sys.exit(0 if examine(Console(as_json=as_json), samples, views, n_neighbors, n_clusters, dtype) else 1)
+    console = Console(as_json=as_json)
+    with console.exit_codes():
+        sys.exit(0 if examine(console, samples, views, n_neighbors, n_clusters, dtype) else FAILED)

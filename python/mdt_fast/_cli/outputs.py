@@ -6,7 +6,7 @@ import csv
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +41,31 @@ class Outputs:
     def publish(self) -> list[Path]:
         """Move the files into place, over earlier ones of the same names; return where they are."""
         placed = [self.folder / name for name in self.files]
-        for name, target in zip(self.files, placed, strict=True):
-            (self._staging / name).replace(target)
+        old = self._staging / "old"
+        old.mkdir()
+        moved: list[Path] = []
+        try:
+            for target in placed:
+                if target.is_dir():
+                    raise OutputError(f"--output: expected to write the file {target}, got a folder of that name")
+                if target.exists():
+                    target.replace(old / target.name)
+                moved.append(target)
+                (self._staging / target.name).replace(target)
+        except BaseException:
+            # Back to how it was, as far as that goes.
+            for target in moved:
+                target.unlink(missing_ok=True)
+            for earlier in old.iterdir():
+                earlier.replace(self.folder / earlier.name)
+            raise
         return placed
 
 
 @contextmanager
 def open_outputs(folder: Path) -> Iterator[Outputs]:
     """Make sure at the start that results can be written to `folder`; leave no trace of a run that fails."""
-    existed = folder.exists()
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=".mdt-fast-", dir=folder))
@@ -60,8 +76,10 @@ def open_outputs(folder: Path) -> Iterator[Outputs]:
         yield Outputs(folder, staging)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-        if not existed and not any(folder.iterdir()):
-            folder.rmdir()
+        for made in missing:
+            with suppress(OSError):
+                # Refuses if there is something in it: the results.
+                made.rmdir()
 
 
 def named_rows(sample_names: list[str] | None, n_samples: int) -> Sequence[Any]:
