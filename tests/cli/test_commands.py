@@ -510,9 +510,10 @@ def wait_for_search(process):
     assert any(name.startswith(".") for name in names_in("out"))
 
 
-def wait_for_line(process):
-    """Views have been read, the diffusion time is next."""
+def wait_for_time(process):
+    """Views have been read, the diffusion time is next and takes longer than this."""
     assert process.stdout.readline().startswith("2,000 samples")
+    time.sleep(0.3)
 
 
 # Hours, if nobody stops it.
@@ -525,7 +526,7 @@ LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--t", 8, "--max-e
     [
         (["cluster", "long.npz", "-n", 9, *LONG], wait_for_search),
         (["embed", "long.npz", "--checkpoint", "known.json", "--t", 40], wait_for_search),
-        (["cluster", "long.npz", "-n", 9], wait_for_line),
+        (["cluster", "long.npz", "-n", 9], wait_for_time),
     ],
     ids=["search", "gradient", "time"],
 )
@@ -543,6 +544,28 @@ def test_an_interrupt_ends_a_run_without_a_trace(request, start, folder, words, 
         assert names_in("out") == sorted(earlier)
     else:
         assert not Path("out").exists()
+
+
+# NumPy runs Python code when its interface is first used, and when it explains that an array has another type.
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [("numpy.lib", "NumpyVersion"), ("numpy._core._dtype", "__str__")],
+    ids=["first array", "type of an array"],
+)
+def test_an_interrupt_on_the_way_into_the_core_is_heard(folder, module, function):
+    pytest.importorskip(module)
+    script = f"""
+import {module} as place, mdt_fast._cli.job
+def interrupt(*args):
+    raise KeyboardInterrupt
+place.{function} = interrupt
+from mdt_fast._cli import main
+main()
+"""
+    command = [sys.executable, "-c", script, *map(str, CLUSTER)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    # Also fine: nobody goes there any more.
+    assert (done.returncode, done.stderr) in [(0, ""), (130, "mdt-fast: interrupted; nothing was written\n")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM there")

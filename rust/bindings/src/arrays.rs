@@ -3,24 +3,47 @@
 use bytemuck::cast_slice;
 use mdt_core::Real;
 use mdt_core::csr::Csr;
-use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArray, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::funnel::to_exception;
 
 /// A one-dimensional array of either element type.
-#[derive(FromPyObject)]
 pub enum AnyArray1<'py> {
     F32(PyReadonlyArray1<'py, f32>),
     F64(PyReadonlyArray1<'py, f64>),
 }
 
 /// A two-dimensional array of either element type.
-#[derive(FromPyObject)]
 pub enum AnyArray2<'py> {
     F32(PyReadonlyArray2<'py, f32>),
     F64(PyReadonlyArray2<'py, f64>),
+}
+
+/// The element type is looked at first: a failed attempt would have NumPy write a message in Python, where a Ctrl-C is lost.
+fn is_single(object: Borrowed<'_, '_, PyAny>) -> bool {
+    let single = numpy::dtype::<f32>(object.py());
+    object.cast::<PyUntypedArray>().is_ok_and(|array| array.dtype().is_equiv_to(&single))
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyArray1<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if is_single(object) { object.extract().map(Self::F32) } else { object.extract().map(Self::F64) }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyArray2<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if is_single(object) { object.extract().map(Self::F32) } else { object.extract().map(Self::F64) }
+    }
 }
 
 /// The elements of a C-contiguous array.

@@ -50,6 +50,8 @@ fn cpu_features() -> Vec<&'static str> {
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Loads NumPy's interface now: at its first use a Ctrl-C would be a panic.
+    numpy::PyArray1::<f64>::zeros(module.py(), 0, false);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add_function(wrap_pyfunction!(available_threads, module)?)?;
