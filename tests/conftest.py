@@ -1,6 +1,7 @@
 """Fixtures and settings shared by all tests.
 
 MDT_FAST_DATA           folder of the real data sets; tests marked real_data skip without it.
+MDT_FAST_OFFLINE        set here: no test touches the network.
 MDT_FAST_HYPOTHESIS     "thorough" draws many more examples, at random rather than the same ones each time.
 """
 
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+os.environ["MDT_FAST_OFFLINE"] = "1"
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=25, database=None)
 settings.register_profile("thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])

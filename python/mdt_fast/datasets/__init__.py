@@ -5,8 +5,10 @@ Every function returns a `sklearn.utils.Bunch` with `views` (a list, rows are th
 whose classes have names carry `target_names`.
 
 Generators (`make_*`) and `load_multiview_digits` need no file. Readers (`fetch_*`) look for their files in
-`data_home`, in the folder named by the environment variable MDT_FAST_DATA, or in the cache folder, in this
-order, and say where a missing file comes from.
+`data_home`; without it in the folder named by the environment variable MDT_FAST_DATA, then in the cache folder.
+A file that is not there is downloaded to `data_home` or the cache folder, and checked, where a public address is
+known; otherwise, with `download_if_missing=False`, or where MDT_FAST_OFFLINE is set, the error says where the file
+comes from.
 """
 
 from ._blobs import make_multiview_blobs

@@ -29,7 +29,7 @@ _CALTECH_WIDTHS = {
 }
 
 
-def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read MSRC-v5: 210 images of 7 classes in 5 views (color moments, HOG, GIST, LBP, CENTRIST).
 
     Parameters
@@ -39,6 +39,9 @@ def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True) -> Any:
     prepared : bool, default=True
         Reduce views of more than 100 columns to 100 principal components and scale every row to unit length,
         as in the published figures. False gives the features as they are in the file.
+    download_if_missing : bool, default=True
+        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
+        MDT_FAST_OFFLINE, keeps off the network.
 
     Returns
     -------
@@ -48,12 +51,12 @@ def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True) -> Any:
     Raises
     ------
     FileNotFoundError
-        If MSRC-v5.mat is not in the folder.
+        If MSRC-v5.mat is not in the folder and cannot be downloaded.
     """
-    return _fetch_descriptors("msrc", "MSRC-v5", data_home, prepared, _MSRC_WIDTHS)
+    return _fetch_descriptors("msrc", "MSRC-v5", data_home, download_if_missing, prepared, _MSRC_WIDTHS)
 
 
-def fetch_yale(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_yale(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read Yale: 165 face images of 15 persons in 3 views (intensity, LBP, Gabor).
 
     Parameters
@@ -63,6 +66,8 @@ def fetch_yale(*, data_home: DataHome = None, prepared: bool = True) -> Any:
     prepared : bool, default=True
         Reduce views of more than 100 columns to 100 principal components and scale every row to unit length,
         as in the published figures. False gives the features as they are in the file.
+    download_if_missing : bool, default=True
+        Without effect: no public address of the file is known.
 
     Returns
     -------
@@ -74,10 +79,10 @@ def fetch_yale(*, data_home: DataHome = None, prepared: bool = True) -> Any:
     FileNotFoundError
         If Yale.mat is not in the folder.
     """
-    return _fetch_descriptors("yale", "Yale", data_home, prepared, _YALE_WIDTHS)
+    return _fetch_descriptors("yale", "Yale", data_home, download_if_missing, prepared, _YALE_WIDTHS)
 
 
-def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read 100Leaves: 1600 leaves of 100 species in 3 views (margin, shape, texture).
 
     Parameters
@@ -86,6 +91,9 @@ def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True) -> Any:
         Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
     prepared : bool, default=True
         Without effect: the published figures use the features as they are in the file.
+    download_if_missing : bool, default=True
+        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
+        MDT_FAST_OFFLINE, keeps off the network.
 
     Returns
     -------
@@ -95,16 +103,16 @@ def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True) -> Any:
     Raises
     ------
     FileNotFoundError
-        If 100Leaves.mat is not in the folder.
+        If 100Leaves.mat is not in the folder and cannot be downloaded.
     """
     check_flag("prepared", prepared)
-    (path,) = locate("leaves", data_home)
+    (path,) = locate("leaves", data_home, download_if_missing)
     views, labels = read_mat(path)
     names = ("margin", "shape", "texture")
     return make_bunch(views, encode_labels(labels)[0], names, _describe("100Leaves", views, "raw"))
 
 
-def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read Caltech101-7: 1474 images of 7 classes in 6 views.
 
     The views are Gabor, wavelet moments, CENTRIST, HOG, GIST and LBP.
@@ -115,6 +123,8 @@ def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True) -> Any:
         Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
     prepared : bool, default=True
         Without effect: the published figures use the features as they are in the file.
+    download_if_missing : bool, default=True
+        Without effect: no public address of the file is known.
 
     Returns
     -------
@@ -127,7 +137,7 @@ def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True) -> Any:
         If Caltech101-7.mat is not in the folder.
     """
     check_flag("prepared", prepared)
-    (path,) = locate("caltech7", data_home)
+    (path,) = locate("caltech7", data_home, download_if_missing)
     views, labels = read_mat(path)
     names = _names_by_width(views, _CALTECH_WIDTHS)
     return make_bunch(views, encode_labels(labels)[0], names, _describe("Caltech101-7", views, "raw"))
@@ -153,10 +163,15 @@ def read_mat(path: Path) -> tuple[list[FloatArray], Any]:
 
 
 def _fetch_descriptors(
-    key: str, title: str, data_home: DataHome, prepared: bool, names_of_widths: Mapping[int, str]
+    key: str,
+    title: str,
+    data_home: DataHome,
+    download_if_missing: bool,
+    prepared: bool,
+    names_of_widths: Mapping[int, str],
 ) -> Any:
     check_flag("prepared", prepared)
-    (path,) = locate(key, data_home)
+    (path,) = locate(key, data_home, download_if_missing)
     views, labels = read_mat(path)
     names = _names_by_width(views, names_of_widths)
     if prepared:

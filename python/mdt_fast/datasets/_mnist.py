@@ -32,6 +32,7 @@ def fetch_k_mvmnist(
     n_samples: int = 6000,
     s: float = 0.5,
     seeds: tuple[int, int] = (3333, 3335),
+    download_if_missing: bool = True,
 ) -> Any:
     """Read K-MvMNIST: MNIST digits in 2 views with Gaussian noise of different strength.
 
@@ -51,6 +52,9 @@ def fetch_k_mvmnist(
         Standard deviation of the noise of view 2.
     seeds : tuple of two ints, default=(3333, 3335)
         Seeds of NumPy's legacy generator for views 1 and 2; the default is that of the published figures.
+    download_if_missing : bool, default=True
+        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
+        MDT_FAST_OFFLINE, keeps off the network.
 
     Returns
     -------
@@ -60,7 +64,7 @@ def fetch_k_mvmnist(
     Raises
     ------
     FileNotFoundError
-        If one of MNIST's training files is not in the folder.
+        If one of MNIST's training files is not in the folder and cannot be downloaded.
     """
     std = check_number("s", s)
     spoilers: tuple[Spoil, Spoil] = (
@@ -68,7 +72,7 @@ def fetch_k_mvmnist(
         lambda images, rng: add_gaussian_noise(images, std, rng),
     )
     names = (f"gaussian {K_FIXED_STD:g}", f"gaussian {std:g}")
-    return _fetch_noisy("K-MvMNIST", data_home, prepared, n_samples, seeds, spoilers, names)
+    return _fetch_noisy("K-MvMNIST", data_home, download_if_missing, prepared, n_samples, seeds, spoilers, names)
 
 
 def fetch_l_mvmnist(
@@ -78,6 +82,7 @@ def fetch_l_mvmnist(
     n_samples: int = 6000,
     s: float = 0.5,
     seeds: tuple[int, int] = (333, 334),
+    download_if_missing: bool = True,
 ) -> Any:
     """Read L-MvMNIST: MNIST digits in 2 views, one with Gaussian noise and one with dropped pixels.
 
@@ -97,6 +102,9 @@ def fetch_l_mvmnist(
         Standard deviation of the noise of view 1 and probability of dropping a pixel in view 2, in [0, 1].
     seeds : tuple of two ints, default=(333, 334)
         Seeds of NumPy's legacy generator for views 1 and 2; the default is that of the published figures.
+    download_if_missing : bool, default=True
+        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
+        MDT_FAST_OFFLINE, keeps off the network.
 
     Returns
     -------
@@ -106,7 +114,7 @@ def fetch_l_mvmnist(
     Raises
     ------
     FileNotFoundError
-        If one of MNIST's training files is not in the folder.
+        If one of MNIST's training files is not in the folder and cannot be downloaded.
     """
     strength = check_number("s", s, maximum=1.0)
     spoilers: tuple[Spoil, Spoil] = (
@@ -114,7 +122,7 @@ def fetch_l_mvmnist(
         lambda images, rng: drop_pixels(images, strength, rng),
     )
     names = (f"gaussian {strength:g}", f"dropout {strength:g}")
-    return _fetch_noisy("L-MvMNIST", data_home, prepared, n_samples, seeds, spoilers, names)
+    return _fetch_noisy("L-MvMNIST", data_home, download_if_missing, prepared, n_samples, seeds, spoilers, names)
 
 
 def read_idx(path: Path, n_items: int) -> npt.NDArray[np.uint8]:
@@ -142,6 +150,7 @@ def read_idx(path: Path, n_items: int) -> npt.NDArray[np.uint8]:
 def _fetch_noisy(
     title: str,
     data_home: DataHome,
+    download_if_missing: bool,
     prepared: bool,
     n_samples: int,
     seeds: Sequence[int],
@@ -153,7 +162,7 @@ def _fetch_noisy(
     if not isinstance(seeds, (tuple, list)) or len(seeds) != 2:
         raise ValueError(f"seeds: expected two integers, got {seeds!r}")
     checked = [check_integer("seeds", seed, minimum=0, maximum=2**32 - 1) for seed in seeds]
-    image_path, label_path = locate("mnist", data_home)
+    image_path, label_path = locate("mnist", data_home, download_if_missing)
     images = scale_columns(read_idx(image_path, n).reshape(n, -1))
     target = read_idx(label_path, n).astype(np.intp)
     views = [spoil(images, np.random.RandomState(seed)) for spoil, seed in zip(spoilers, checked, strict=True)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._arguments import check_flag
 from ._bunch import make_bunch
-from ._files import locate
+from ._files import download_folder, locate, may_download
 from ._prepare import principal_components, scale_columns, scale_rows
 from ._types import DataHome, FloatArray
 
@@ -17,7 +17,7 @@ N_COMPONENTS = 150
 HOG_SIDE = 32
 
 
-def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read Olivetti: 400 face images of 40 persons in 2 views (pixels, HOG).
 
     Needs scikit-image for the second view: ``pip install mdt_fast[datasets]``.
@@ -29,6 +29,9 @@ def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True) -> Any:
     prepared : bool, default=True
         In each view map every column onto [0, 1], reduce to 150 principal components and scale every row to
         unit length, as in the published figures. False gives the 4096 pixels and the 324 HOG features.
+    download_if_missing : bool, default=True
+        Let scikit-learn download the faces if the file is not in the folder, to the cache folder or `data_home`.
+        False, or the variable MDT_FAST_OFFLINE, keeps off the network.
 
     Returns
     -------
@@ -38,16 +41,14 @@ def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True) -> Any:
     Raises
     ------
     FileNotFoundError
-        If olivetti.npz is not in the folder.
+        If olivetti.npz is not in the folder and cannot be downloaded.
     ImportError
         If scikit-image is not installed.
     """
     check_flag("prepared", prepared)
-    (path,) = locate("olivetti", data_home)
-    with np.load(path, allow_pickle=False) as contents:
-        pixels = np.asarray(contents["X1"], dtype=np.float64)
-        images = np.asarray(contents["X2"], dtype=np.float64)
-        target = np.asarray(contents["Y"], dtype=np.intp)
+    arrays = _read_faces(data_home, download_if_missing)
+    pixels, images = (np.asarray(array, dtype=np.float64) for array in arrays[:2])
+    target = np.asarray(arrays[2], dtype=np.intp)
     views = [pixels, oriented_gradients(images)]
     if prepared:
         views = [scale_rows(principal_components(scale_columns(view), N_COMPONENTS)) for view in views]
@@ -57,6 +58,24 @@ def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True) -> Any:
         f"{HOG_SIDE} ({state})."
     )
     return make_bunch(views, target, ("pixels", "HOG"), description, images=images)
+
+
+def _read_faces(data_home: DataHome, download_if_missing: bool) -> tuple[Any, Any, Any]:
+    """Return pixels, images and persons, from our file or else as scikit-learn keeps or downloads them."""
+    from sklearn.datasets import fetch_olivetti_faces
+
+    try:
+        (path,) = locate("olivetti", data_home, download_if_missing)
+    except FileNotFoundError as missing:
+        folder, allowed = download_folder(data_home), may_download(download_if_missing)
+        try:
+            # The fewest retries that it takes, so that a machine without network does not wait for long.
+            faces = fetch_olivetti_faces(data_home=folder, download_if_missing=allowed, n_retries=1)
+        except OSError as error:
+            raise FileNotFoundError(f"{missing} From scikit-learn: {error}") from error
+        return faces.data, faces.images, faces.target
+    with np.load(path, allow_pickle=False) as contents:
+        return contents["X1"], contents["X2"], contents["Y"]
 
 
 def oriented_gradients(images: FloatArray) -> FloatArray:

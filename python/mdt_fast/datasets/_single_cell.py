@@ -26,7 +26,9 @@ N_COMPONENTS = 50
 UNKNOWN = "unknown"
 
 
-def fetch_citeseq_pbmc(*, data_home: DataHome = None, prepared: bool = True, drop_unknown: bool = False) -> Any:
+def fetch_citeseq_pbmc(
+    *, data_home: DataHome = None, prepared: bool = True, drop_unknown: bool = False, download_if_missing: bool = True
+) -> Any:
     """Read CITE-seq blood cells: 1372 cells in 2 views (counts of 16793 genes, of 10 surface proteins).
 
     Six cell types are annotated. The 190 cells that their annotators left open form a seventh class
@@ -42,6 +44,8 @@ def fetch_citeseq_pbmc(*, data_home: DataHome = None, prepared: bool = True, dro
         gives the counts, RNA as a sparse matrix.
     drop_unknown : bool, default=False
         Leave out the cells of unknown type, before any preparation.
+    download_if_missing : bool, default=True
+        Without effect: no public address of the file is known.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def fetch_citeseq_pbmc(*, data_home: DataHome = None, prepared: bool = True, dro
 
     check_flag("prepared", prepared)
     check_flag("drop_unknown", drop_unknown)
-    (path,) = locate("citeseq_pbmc", data_home)
+    (path,) = locate("citeseq_pbmc", data_home, download_if_missing)
     cell_type = read_strings(path, "cell_type")
     with np.load(path, allow_pickle=False) as contents:
         parts = (contents["rna_data"].astype(np.float64), contents["rna_indices"], contents["rna_indptr"])
@@ -92,7 +96,9 @@ def fetch_citeseq_pbmc(*, data_home: DataHome = None, prepared: bool = True, dro
     )
 
 
-def fetch_snareseq_cellmix(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_snareseq_cellmix(
+    *, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True
+) -> Any:
     """Read the SNARE-seq mixture: 1047 cells of 4 cell lines in 2 views (19 chromatin, 10 RNA features).
 
     Parameters
@@ -102,6 +108,9 @@ def fetch_snareseq_cellmix(*, data_home: DataHome = None, prepared: bool = True)
     prepared : bool, default=True
         Scale every row to unit length, so that only the proportions of a cell's features count: chromatin
         features spread over three orders of magnitude. False gives the features as they are in the files.
+    download_if_missing : bool, default=True
+        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
+        MDT_FAST_OFFLINE, keeps off the network.
 
     Returns
     -------
@@ -111,10 +120,10 @@ def fetch_snareseq_cellmix(*, data_home: DataHome = None, prepared: bool = True)
     Raises
     ------
     FileNotFoundError
-        If one of the three files is not in the folder.
+        If one of the three files is not in the folder and cannot be downloaded.
     """
     check_flag("prepared", prepared)
-    atac_path, rna_path, type_path = locate("snareseq_cellmix", data_home)
+    atac_path, rna_path, type_path = locate("snareseq_cellmix", data_home, download_if_missing)
     views = [np.asarray(np.load(path, allow_pickle=False), dtype=np.float64) for path in (atac_path, rna_path)]
     if prepared:
         views = [scale_rows(view) for view in views]

@@ -17,7 +17,7 @@ ROWS_PER_DIGIT = 200
 ISOLET_KERNELS = ("gaussian", "laplacian", "correlation")
 
 
-def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read Multi-Feat: 2000 handwritten digits in 6 views (fac, kar, zer, mor, pix, fou).
 
     The views are profile correlations, Karhunen-Loeve coefficients, Zernike moments, morphological features,
@@ -30,6 +30,9 @@ def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True) -> An
     prepared : bool, default=True
         Map every column onto [0, 1], as in the published figures. False gives the features as they are in the
         files.
+    download_if_missing : bool, default=True
+        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
+        MDT_FAST_OFFLINE, keeps off the network.
 
     Returns
     -------
@@ -39,10 +42,10 @@ def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True) -> An
     Raises
     ------
     FileNotFoundError
-        If one of the six mfeat files is not in the folder.
+        If one of the six mfeat files is not in the folder and cannot be downloaded.
     """
     check_flag("prepared", prepared)
-    paths = locate("multi_feat", data_home)
+    paths = locate("multi_feat", data_home, download_if_missing)
     views = [np.loadtxt(path, dtype=np.float64, ndmin=2) for path in paths]
     for path, view in zip(paths, views, strict=True):
         if view.shape[0] != 10 * ROWS_PER_DIGIT:
@@ -57,7 +60,7 @@ def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True) -> An
     return make_bunch(views, target, names, description, target_names=[str(digit) for digit in range(10)])
 
 
-def fetch_l_isolet(*, data_home: DataHome = None, prepared: bool = True) -> Any:
+def fetch_l_isolet(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read L-Isolet: spoken letters as one feature set to be seen through three kernels.
 
     The paper's views are a Gaussian, a Laplacian and a correlation kernel on the same 617 features. The bunch
@@ -70,6 +73,8 @@ def fetch_l_isolet(*, data_home: DataHome = None, prepared: bool = True) -> Any:
         Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
     prepared : bool, default=True
         Without effect: the kernels take the features as they are.
+    download_if_missing : bool, default=True
+        Without effect: no public address of the file is known.
 
     Returns
     -------
@@ -83,7 +88,7 @@ def fetch_l_isolet(*, data_home: DataHome = None, prepared: bool = True) -> Any:
         If isolet_1560.npz is not in the folder.
     """
     check_flag("prepared", prepared)
-    (path,) = locate("isolet", data_home)
+    (path,) = locate("isolet", data_home, download_if_missing)
     with np.load(path, allow_pickle=False) as contents:
         X = np.asarray(contents["X"], dtype=np.float64)
         target = np.asarray(contents["y"], dtype=np.intp) - 1
