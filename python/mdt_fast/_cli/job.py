@@ -118,7 +118,8 @@ def _compute(job: Job, console: Console) -> Outcome:
             ops, job.n_clusters, random_state=job.seed, n_jobs=job.n_jobs, progress=console.shows_progress, **options
         )
     stopped = f", stopped by {result.stopped}" if result.stopped else ""
-    console.say(f"{result.trajectory!r}: score {result.score:.6g}, {result.n_evaluations} candidates{stopped}")
+    score = f": score {result.score:.6g}, the best of {result.n_evaluations}" if math.isfinite(result.score) else ""
+    console.say(f"{result.trajectory!r}{score}{stopped}")
     labels = agreement = None
     with _timed(seconds, "embedding"):
         n_components = job.n_components if job.n_clusters is None else job.n_clusters

@@ -25,7 +25,8 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     )
     report.section("What was run")
     report.code(job.command)
-    report.parameters(job.parameters())
+    chosen = {} if outcome.selection is None else {"t": f"auto: {outcome.selection.t}"}
+    report.parameters({**job.parameters(), **chosen})
     report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
     report.section("Views")
     views = [(name, data.sources[name], int(view.shape[1])) for name, view in data.views.items()]
@@ -104,7 +105,7 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     report.section("Each view alone, and together")
     report.figure(
         plot.scores(scores, groups=groups, label="score"),
-        f"How well the clusters of each view alone, walked {steps} steps, and of fusions fit all views.",
+        f"How well the clusters of each view alone, after as many steps ({steps}), and of fusions fit all views.",
     )
     if agreements:
         report.figure(
