@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -122,6 +123,37 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
                     f"X ({view.name}): expected the columns of fit in their order, got {wrong!r} elsewhere"
                 )
         return {view.name: view.data for view in given}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstimator):  # type: ignore[misc]
+    """An estimator whose `fit` leaves coordinates in `embedding_`."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Fit and return the coordinates of the training samples."""
+        coordinates: NDArray[Any] = self.fit(X).embedding_
+        return coordinates
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class InductiveEmbedder(Embedder):
+    """An embedder whose `fit` leaves an :class:`Embedding` in `geometry_`, so that new samples have coordinates too."""
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Return coordinates of new samples, each independent of the others; a training sample gets its own.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The new samples in the same views.
+        """
+        views = self._new_views(X)
+        coordinates: NDArray[Any] = self.geometry_.transform(views, n_jobs=self.n_jobs)
+        return coordinates
 
 
 def _one_matrix(X: Any) -> tuple[str | None, Any]:

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 
 from ._arguments import check_choice, check_flag, check_integer
 from ._embedding import embed
-from ._estimator import MultiViewEstimator
+from ._estimator import InductiveEmbedder, MultiViewEstimator
 from ._labels import choose_labels
 from ._operators import OperatorSet
 from ._search import search
@@ -88,7 +88,7 @@ class _Searched(MultiViewEstimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MDT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Searched):  # type: ignore[misc]
+class MDT(InductiveEmbedder, _Searched):
     """Embed samples seen in several views by a multi-view diffusion trajectory.
 
     The views become random walks; a search finds a product ``W_t ... W_1`` of them; the leading singular vectors of
@@ -192,25 +192,6 @@ class MDT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Searched):  # type
         if isinstance(self.search_options, Mapping):
             is_single &= self.search_options.get("n_samples", 1) == 1
         return None if is_single else "contrastive"
-
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Fit and return the coordinates of the training samples."""
-        return self.fit(X).embedding_
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Return coordinates of new samples, each independent of the others; a training sample gets its own.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-            The new samples in the same views.
-        """
-        views = self._new_views(X)
-        return self.geometry_.transform(views, n_jobs=self.n_jobs)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

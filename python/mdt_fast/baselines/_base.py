@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
 from .._arguments import check_integer
 from .._embedding import Embedding, embed
-from .._estimator import MultiViewEstimator
+from .._estimator import Embedder, InductiveEmbedder
 from .._labels import choose_labels
 from .._operators import OperatorSet
 from .._trajectory import Trajectory
@@ -22,7 +21,7 @@ def _is_clustering(estimator: Baseline) -> bool:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstimator):  # type: ignore[misc]
+class Baseline(Embedder):
     """What all baselines have; a class of your own derives from it and gives ``_coordinates(ops, n_components)``.
 
     Parameters
@@ -85,22 +84,14 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
             self.labels_, self.cluster_centers_, self.score_ = found.labels, found.centers, found.score
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Fit and return the coordinates of the samples."""
-        return self.fit(X).embedding_
-
     @available_if(_is_clustering)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Fit and return the clusters of the samples; there when `n_clusters` is given."""
         return self.fit(X).labels_
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TrajectoryBaseline(Baseline):
+class TrajectoryBaseline(InductiveEmbedder, Baseline):
     """A baseline whose operator is a trajectory, so that new samples have coordinates too.
 
     A class of your own gives ``_trajectory(ops)``.
@@ -117,14 +108,3 @@ class TrajectoryBaseline(Baseline):
         self.trajectory_ = self._trajectory(ops)
         self.geometry_ = self._embed(self.trajectory_, n_components)
         return self.geometry_.coordinates
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Return coordinates of new samples, each independent of the others; a training sample gets its own.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-            The new samples in the same views.
-        """
-        views = self._new_views(X)
-        return self.geometry_.transform(views, n_jobs=self.n_jobs)
