@@ -319,8 +319,8 @@ def test_bad_input_is_named_and_leaves_the_report_as_it_was(call, error, match):
 
 def test_matplotlib_is_asked_for(monkeypatch):
     figure = Figure()
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=re.escape("needs matplotlib: pip install mdt_fast[plot]")):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=re.escape("needs matplotlib: pip install 'mdt_fast[plot]'")):
         HtmlReport("t").figure(figure, "c")
 
 

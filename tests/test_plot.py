@@ -144,7 +144,7 @@ class TestAxes:
     def test_without_matplotlib(self, ops, monkeypatch, draw):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         name = draw.__name__.replace("draw_", "plot.")
-        with pytest.raises(ImportError, match=rf"{name} needs matplotlib: pip install mdt_fast\[plot\]"):
+        with pytest.raises(ImportError, match=rf"{name} needs matplotlib: pip install 'mdt_fast\[plot\]'"):
             draw(ops)
 
 

@@ -575,5 +575,5 @@ class TestTree:
 
     def test_without_matplotlib(self, ops, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(ImportError, match=r"plot_tree needs matplotlib: pip install mdt_fast\[plot\]"):
+        with pytest.raises(ImportError, match=r"plot_tree needs matplotlib: pip install 'mdt_fast\[plot\]'"):
             word_result(ops).plot_tree()

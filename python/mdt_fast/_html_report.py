@@ -24,6 +24,7 @@ from xml.etree import ElementTree
 from ._arguments import check_choice
 from ._checkpoint import replace_file
 from ._core import __version__
+from .plot._canvas import require_matplotlib
 
 Cell: TypeAlias = str | float | int | None
 
@@ -309,10 +310,9 @@ class _LightText(io.StringIO):
 
 def _figure_of(drawn: object) -> Any:
     """Return the figure that axes belong to."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("HtmlReport.figure needs matplotlib: pip install mdt_fast[plot]") from error
+    require_matplotlib("HtmlReport.figure")
+    from matplotlib.figure import Figure
+
     # Twice, because axes may lie in a subfigure.
     figure = getattr(getattr(drawn, "figure", None), "figure", None)
     if not isinstance(figure, Figure):

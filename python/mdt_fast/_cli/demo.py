@@ -21,7 +21,7 @@ from ..datasets import load_multiview_digits
 from ..quality import calinski_harabasz
 from .console import Console
 from .outputs import Outputs, open_outputs
-from .pictures import figures_closed, require_matplotlib
+from .pictures import figures_closed, prepare_pictures
 
 N_CLUSTERS = 10
 # Random trajectories that others are measured against.
@@ -49,7 +49,7 @@ class Row:
 def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Console) -> None:
     """Do the demonstration; pictures and the report appear at the end."""
     with console.exit_codes(), open_outputs(output) as outputs:
-        require_matplotlib("mdt-fast demo")
+        prepare_pictures("mdt-fast demo")
         digits = load_multiview_digits(kind="features")
         views = dict(zip(digits.view_names, digits.views, strict=True))
         console.say(f"{digits.DESCR}\n")

@@ -25,7 +25,7 @@ from .._time import TimeSelection, select_time
 from .console import Console
 from .files import ViewFiles, read_views
 from .outputs import Outputs, named_rows, open_outputs
-from .pictures import figures_closed, require_matplotlib
+from .pictures import figures_closed, prepare_pictures
 
 # Starts of k-means for the final labels.
 _N_INIT = 10
@@ -71,7 +71,7 @@ def run(job: Job, console: Console) -> None:
     """Do the job; all files appear at the end."""
     with console.exit_codes(), open_outputs(job.output) as outputs:
         if job.with_report:
-            require_matplotlib("--report")
+            prepare_pictures("--report")
         with console.collect_warnings():
             outcome = _compute(job, console)
         _write(job, outcome, outputs)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ..plot._canvas import require_matplotlib
 
-def require_matplotlib(what: str) -> None:
-    """Find out before hours of work, not after them, that pictures cannot be drawn."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise ImportError(f"{what} needs matplotlib: pip install 'mdt_fast[plot]'") from None
+
+def prepare_pictures(what: str) -> None:
+    """Find out before hours of work, not after them, whether pictures can be drawn; draw them without a screen."""
+    require_matplotlib(what)
+    import matplotlib as mpl
+
     mpl.use("Agg")
 
 

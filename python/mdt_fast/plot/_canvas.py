@@ -10,7 +10,7 @@ def require_matplotlib(name: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"{name} needs matplotlib: pip install mdt_fast[plot]") from error
+        raise ImportError(f"{name} needs matplotlib: pip install 'mdt_fast[plot]'") from error
 
 
 def axes_for(name: str, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:
