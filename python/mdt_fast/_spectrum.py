@@ -19,6 +19,12 @@ from ._warnings import OperatorWarning
 _SMALL = 300
 
 
+def column_signs(coordinates: NDArray[Any]) -> NDArray[Any]:
+    """Return what makes the entry of largest magnitude in each column positive."""
+    largest = np.take_along_axis(coordinates, np.abs(coordinates).argmax(axis=0)[np.newaxis], axis=0)
+    return np.where(largest < 0, -1.0, 1.0).astype(coordinates.dtype)
+
+
 @dataclass(frozen=True)
 class Spectrum:
     """Pairs of a decomposition: ``coordinates = W @ functions``, all computed values (the dropped one first)."""
@@ -32,8 +38,7 @@ class Spectrum:
     def oriented(self, drop: bool) -> Spectrum:
         """Leave out the first column if asked; make the entry of largest magnitude in each column positive."""
         coordinates, functions = self.coordinates[:, int(drop) :], self.functions[:, int(drop) :]
-        largest = np.take_along_axis(coordinates, np.abs(coordinates).argmax(axis=0)[np.newaxis], axis=0)
-        signs = np.where(largest < 0, -1.0, 1.0).astype(coordinates.dtype)
+        signs = column_signs(coordinates)
         return Spectrum(coordinates * signs, functions * signs, self.values, self.residuals, self.converged)
 
 

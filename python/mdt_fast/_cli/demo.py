@@ -14,11 +14,9 @@ from .. import plot
 from .._build import build_operators
 from .._html_report import HtmlReport
 from .._mdt import MDTClustering
-from .._operators import OperatorSet
 from .._time import TimeSelection, select_time
 from ..baselines import make
 from ..datasets import load_multiview_digits
-from ..quality import calinski_harabasz
 from .console import Console
 from .outputs import Outputs, open_outputs
 from .pictures import figures_closed, prepare_pictures
@@ -59,7 +57,7 @@ def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Cons
             console.say(f"{checked}\n")
             selection = select_time(ops)
             console.say(f"How long to walk: {selection!r}\n")
-            rows = _compare(views, ops, digits.target, selection, seed, n_jobs, console)
+            rows = _compare(views, digits.target, selection, seed, n_jobs, console)
         baseline = next(row.ami for row in rows if row.method == "random")
         console.say()
         header = ["method", "kind", "AMI", "CH", "PRR", "seconds"]
@@ -85,7 +83,6 @@ def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Cons
 
 def _compare(
     views: dict[str, NDArray[Any]],
-    ops: OperatorSet,
     target: NDArray[Any],
     selection: TimeSelection,
     seed: int,
@@ -99,7 +96,7 @@ def _compare(
         return MDTClustering(strategy=strategy, t=selection.t, **{**how, **options})
 
     def judge(name: str, group: str, estimator: Any) -> Row:
-        return _judge(name, group, estimator, views, ops, target)
+        return _judge(name, group, estimator, views, target)
 
     drawn = [judge("random", "trajectory", searched("random", random_state=seed + draw)) for draw in range(N_RANDOM)]
     ami, ch, seconds = (np.mean([getattr(row, name) for row in drawn]) for name in ("ami", "ch", "seconds"))
@@ -111,16 +108,14 @@ def _compare(
     ]
 
 
-def _judge(
-    name: str, group: str, estimator: Any, views: dict[str, NDArray[Any]], ops: OperatorSet, target: NDArray[Any]
-) -> Row:
+def _judge(name: str, group: str, estimator: Any, views: dict[str, NDArray[Any]], target: NDArray[Any]) -> Row:
     from sklearn.metrics import adjusted_mutual_info_score
 
     start = time.perf_counter()
     labels = estimator.fit_predict(views)
     seconds = time.perf_counter() - start
     agreement = float(adjusted_mutual_info_score(target, labels))
-    return Row(name, group, agreement, calinski_harabasz(ops, labels), seconds, estimator)
+    return Row(name, group, agreement, estimator.score_, seconds, estimator)
 
 
 def _draw(
@@ -146,7 +141,7 @@ def _draw(
     )
     report.section("What was run")
     report.code(command)
-    report.parameters({"views": ", ".join(views), "t": selection.t, **beam.get_params()})
+    report.parameters({"views": ", ".join(views), **beam.get_params()})
     report.warnings([*checked.warnings, *(w for w in warnings if w not in checked.warnings)])
     report.section("How every method did")
     report.table(

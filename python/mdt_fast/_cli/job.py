@@ -19,6 +19,7 @@ from .._build import build_operators
 from .._embedding import embed
 from .._labels import choose_labels
 from .._operators import OperatorSet
+from .._report import CheckReport
 from .._search import search
 from .._search_result import SearchResult
 from .._time import TimeSelection, select_time
@@ -59,6 +60,7 @@ class Outcome:
 
     data: ViewFiles
     ops: OperatorSet
+    checked: CheckReport
     selection: TimeSelection | None
     result: SearchResult
     coordinates: NDArray[Any]
@@ -102,7 +104,7 @@ def _compute(job: Job, console: Console) -> Outcome:
     console.say(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
     with _timed(seconds, "operators"):
         ops = build_operators(data.views, n_jobs=job.n_jobs, random_state=job.seed, **job.building)
-    ops.check()
+    checked = ops.check()
     if job.n_components is not None:
         # Before the search, which does not look at it.
         check_integer("n_components", job.n_components, minimum=1, maximum=ops.n_samples - 1)
@@ -142,7 +144,7 @@ def _compute(job: Job, console: Console) -> Outcome:
 
             agreement = float(adjusted_mutual_info_score(data.labels, labels))
             console.say(f"adjusted mutual information with the given classes: {agreement:.3f}")
-    return Outcome(data, ops, selection, result, coordinates, labels, agreement, seconds)
+    return Outcome(data, ops, checked, selection, result, coordinates, labels, agreement, seconds)
 
 
 def _write(job: Job, outcome: Outcome, outputs: Outputs) -> None:

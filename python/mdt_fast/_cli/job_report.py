@@ -31,13 +31,15 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     report.section("Views")
     views = [(name, data.sources[name], int(view.shape[1])) for name, view in data.views.items()]
     report.table(["view", "from", "columns"], views)
-    checked = outcome.ops.check(warn=False)
     report.table(
         ["member", "stays put", "parts", "isolated", "duplicates"],
-        [[m.name, m.mean_self_probability, m.n_components, m.n_isolated, m.n_duplicates] for m in checked.members],
+        [
+            [m.name, m.mean_self_probability, m.n_components, m.n_isolated, m.n_duplicates]
+            for m in outcome.checked.members
+        ],
         caption="The random walk of each view.",
     )
-    report.warnings([*checked.warnings, *(w for w in warnings if w not in checked.warnings)])
+    report.warnings(warnings)
     if outcome.selection is not None:
         report.section("Diffusion time")
         report.figure(

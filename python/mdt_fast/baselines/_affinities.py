@@ -14,6 +14,7 @@ from .._arguments import check_integer
 from .._embedding import embed
 from .._multiview import embed_multiview
 from .._operators import OperatorSet
+from .._spectrum import column_signs
 from ._base import Baseline
 
 
@@ -88,9 +89,8 @@ class MultiviewDiffusionMaps(Baseline):
         found = embed_multiview(ops, n_components, tol=self.tol, random_state=self.random_state)
         self.eigenvalues_ = found.eigenvalues
         powers = (found.eigenvalues ** (steps - 1)).astype(ops.dtype)
-        # The entry of largest magnitude is positive among the states that stand for the samples.
-        own = found.coordinates[view]
-        signs = np.sign(np.take_along_axis(own, np.abs(own).argmax(axis=0)[np.newaxis], axis=0))
+        # Signs are those of the states that stand for the samples.
+        signs = column_signs(found.coordinates[view])
         self.view_embeddings_: NDArray[Any] = found.coordinates * (powers * signs)
         coordinates: NDArray[Any] = self.view_embeddings_[view]
         return coordinates
