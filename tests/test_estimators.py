@@ -884,3 +884,28 @@ def test_coordinates_must_be_counted():
 def test_names_out_before_fit():
     with pytest.raises(NotFittedError, match="MDT"):
         mdt.MDT().get_feature_names_out()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        mdt.MDT(strategy="mean", t=2),
+        mdt.MDTClustering(3, t=2),
+        *(mdt.baselines.make(n, n_clusters=3) for n in ("AD", "MVD")),
+    ],
+)
+def test_operators_in_place_of_views(estimator):
+    views = mdt.datasets.make_multiview_blobs(60, n_clusters=3, cluster_std=4.0, random_state=0).views
+    ops = mdt.build_operators(views)
+    from_views, from_operators = clone(estimator).fit(views), clone(estimator).fit(ops)
+    np.testing.assert_array_equal(from_operators.embedding_, from_views.embedding_)
+    assert from_operators.operators_.n_views == from_operators.n_views_in_ == 2
+    assert from_operators.view_names_ == ["view 0", "view 1"]
+    if hasattr(estimator, "transform"):
+        np.testing.assert_array_equal(from_operators.transform(views), from_views.transform(views))
+
+
+def test_too_few_operators():
+    ops = mdt.build_operators(mdt.datasets.make_multiview_blobs(60, random_state=0).views[:1])
+    with pytest.raises(ValueError, match="X: expected at least 2 views for MultiviewDiffusionMaps, got 1"):
+        mdt.baselines.make("MVD").fit(ops)

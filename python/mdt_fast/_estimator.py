@@ -78,16 +78,13 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _build(self, X: Any) -> OperatorSet:
-        """Read the views and make their walks."""
+        """Read the views and make their walks; an OperatorSet is taken as it is."""
+        if isinstance(X, OperatorSet):
+            self._note_views(X.names[: X.n_views], None)
+            return X
         name, one = _one_matrix(X)
         views = _read(self, X) if one is None else _split(self, one, name)
-        self.view_names_ = list(views)
-        self.n_views_in_ = len(views)
-        self._widths = [int(view.shape[1]) for view in views.values()]
-        least, most = self._n_views
-        if not least <= self.n_views_in_ <= most:
-            expected = f"{least} views" if most == least else f"at least {least} views"
-            raise ValueError(f"X: expected {expected} for {type(self).__name__}, got {self.n_views_in_}")
+        self._note_views(list(views), [int(view.shape[1]) for view in views.values()])
         return build_operators(
             views,
             n_neighbors=self.n_neighbors,
@@ -103,9 +100,20 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
         )
 
+    def _note_views(self, names: list[str], widths: list[int] | None) -> None:
+        """Remember what the views are; their number has to suit the estimator."""
+        self.view_names_, self.n_views_in_, self._widths = names, len(names), widths
+        least, most = self._n_views
+        if not least <= self.n_views_in_ <= most:
+            expected = f"{least} views" if most == least else f"at least {least} views"
+            raise ValueError(f"X: expected {expected} for {type(self).__name__}, got {self.n_views_in_}")
+
     def _new_views(self, X: Any) -> dict[str, Matrix]:
         """Read new samples in the views that the estimator was fitted on."""
         check_is_fitted(self)
+        if self._widths is None:
+            # Fitted on operators, which check the views themselves.
+            return X  # type: ignore[no-any-return]
         name, one = _one_matrix(X)
         if one is not None and (self.n_views_in_ == 1 or self.view_slices is not None):
             return _split(self, one, self.view_names_[0] if name is None else name, is_new=True)

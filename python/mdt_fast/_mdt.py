@@ -174,8 +174,8 @@ class MDT(InductiveEmbedder, _Searched):
 
         Parameters
         ----------
-        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array
-            The views, rows are the same samples.
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array; or OperatorSet
+            The views, rows are the same samples. Operators are taken as they are, whatever the graph parameters.
         y : None
             Not used.
         """
@@ -268,8 +268,8 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array
-            The views, rows are the same samples.
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array; or OperatorSet
+            The views, rows are the same samples. Operators are taken as they are, whatever the graph parameters.
         y : None
             Not used.
         """
