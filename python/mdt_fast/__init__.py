@@ -26,7 +26,7 @@ from ._trajectory import Trajectory
 from ._warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
 
 if TYPE_CHECKING:
-    from . import baselines
+    from . import baselines, study
     from ._mdt import MDT, MDTClustering
 
 __all__ = [
@@ -53,10 +53,11 @@ __all__ = [
     "quality",
     "search",
     "select_time",
+    "study",
 ]
 
 # These derive from classes of scikit-learn, whose import takes longer than all of this package: only when asked for.
-_LAZY = {"MDT": "_mdt", "MDTClustering": "_mdt", "baselines": "baselines"}
+_LAZY = {"MDT": "_mdt", "MDTClustering": "_mdt", "baselines": "baselines", "study": "study"}
 
 
 def __getattr__(name: str) -> Any:

@@ -200,6 +200,21 @@ class OperatorSet:
         """The base views, read-only CSR matrices that share memory with the set."""
         return tuple(self._matrix(v) for v in range(self.n_views))
 
+    @property
+    def affinities(self) -> tuple[sparse.csr_array, ...]:
+        """The symmetric affinities ``K = D P`` of the base views, made anew at each call.
+
+        Views that were given as walks (:meth:`from_transitions`) have none.
+        """
+        degrees = [self._transitions[v].degrees for v in range(self.n_views)]
+        for name, each in zip(self.names, degrees, strict=False):
+            if each is None:
+                raise ValueError(f"ops: expected views with symmetric affinities, got {name!r}, which is a walk only")
+        return tuple(
+            sparse.csr_array(sparse.diags_array(np.asarray(each)) @ P)
+            for each, P in zip(degrees, self.views, strict=True)
+        )
+
     def _matrix(self, base: int) -> sparse.csr_array:
         transition = self._transitions[base]
         values, indices = transition.values, transition.indices

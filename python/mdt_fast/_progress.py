@@ -1,4 +1,4 @@
-"""How a long search tells how far it is."""
+"""How long work tells how far it is: a search by what it has scored, a study by its tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 # Seconds between two updates of the bar.
 _REFRESH = 0.1
@@ -49,11 +49,7 @@ class Reporter:
     """Collects what has been scored and tells it: to a callable, to a terminal, or to nobody."""
 
     def __init__(self, progress: ProgressLike, n_total: int | None) -> None:
-        if progress is not None and not isinstance(progress, bool) and not callable(progress):
-            raise TypeError(f"progress: expected None, True, False or a callable, got {progress!r}")
-        self._tell = progress if callable(progress) else None
-        wants_bar = sys.stderr.isatty() if progress is None else progress is True
-        self._bar = _Bar() if wants_bar else None
+        self._tell, self._bar = _listeners(progress)
         self._n_total = n_total
         self._began = time.monotonic()
         # Evaluations that cost time in this run, for the estimate: those of an earlier run are free.
@@ -85,7 +81,7 @@ class Reporter:
         if self._tell is not None:
             self._tell(state)
         if self._bar is not None:
-            self._bar.show(state)
+            self._bar.write(_search_line(state), at_once=False)
 
     def state(self) -> SearchProgress:
         """Return the state."""
@@ -97,28 +93,58 @@ class Reporter:
     def close(self) -> None:
         """End the line of the bar."""
         if self._bar is not None:
-            self._bar.show(self.state(), at_once=True)
+            self._bar.write(_search_line(self.state()), at_once=True)
             self._bar.close()
 
 
+class TaskProgress:
+    """Counts the tasks of a study and tells: a callable (done, total), a terminal, or nobody."""
+
+    def __init__(self, progress: bool | Callable[[int, int], object] | None, n_total: int, n_done: int) -> None:
+        self._tell, self._bar = _listeners(progress)
+        self._n_total, self._n_done, self._n_new = n_total, n_done, 0
+        self._began = time.monotonic()
+
+    def add(self) -> None:
+        """Count a task."""
+        self._n_done += 1
+        self._n_new += 1
+        if self._tell is not None:
+            self._tell(self._n_done, self._n_total)
+        if self._bar is not None:
+            self._bar.write(self._line(), at_once=self._n_done == self._n_total)
+
+    def close(self) -> None:
+        """End the line of the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def _line(self) -> str:
+        seconds = time.monotonic() - self._began
+        left = seconds / self._n_new * (self._n_total - self._n_done)
+        return f"study {_gauge(self._n_done, self._n_total)}  {_clock(seconds)}  {_clock(left)} left"
+
+
+def _listeners(progress: Any) -> tuple[Callable[..., object] | None, _Bar | None]:
+    """Return the callable and the bar that `progress` asks for."""
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise TypeError(f"progress: expected None, True, False or a callable, got {progress!r}")
+    wants_bar = sys.stderr.isatty() if progress is None else progress is True
+    return (progress if callable(progress) else None), (_Bar() if wants_bar else None)
+
+
 class _Bar:
+    """One line on the standard error, written over and over."""
+
     def __init__(self) -> None:
         self._last = -math.inf
         self._length = 0
 
-    def show(self, state: SearchProgress, *, at_once: bool = False) -> None:
+    def write(self, line: str, *, at_once: bool) -> None:
         now = time.monotonic()
         if not at_once and now - self._last < _REFRESH:
             return
         self._last = now
-        if state.n_total:
-            full = min(_WIDTH, _WIDTH * state.n_evaluations // state.n_total)
-            head = f"[{'#' * full}{'.' * (_WIDTH - full)}] {state.n_evaluations}/{state.n_total}"
-        else:
-            head = f"{state.n_evaluations} evaluations"
-        best = "" if state.best_score == -math.inf else f"  best {state.best_score:.6g}"
-        left = "" if state.seconds_left is None else f"  {_clock(state.seconds_left)} left"
-        line = f"search {head}  depth {state.depth}{best}  {_clock(state.seconds)}{left}"
         sys.stderr.write("\r" + line.ljust(self._length))
         sys.stderr.flush()
         self._length = len(line)
@@ -126,6 +152,19 @@ class _Bar:
     def close(self) -> None:
         sys.stderr.write("\n")
         sys.stderr.flush()
+
+
+def _search_line(state: SearchProgress) -> str:
+    n, total = state.n_evaluations, state.n_total
+    head = _gauge(n, total) if total else f"{n} evaluations"
+    best = "" if state.best_score == -math.inf else f"  best {state.best_score:.6g}"
+    left = "" if state.seconds_left is None else f"  {_clock(state.seconds_left)} left"
+    return f"search {head}  depth {state.depth}{best}  {_clock(state.seconds)}{left}"
+
+
+def _gauge(done: int, total: int) -> str:
+    full = min(_WIDTH, _WIDTH * done // total)
+    return f"[{'#' * full}{'.' * (_WIDTH - full)}] {done}/{total}"
 
 
 def _clock(seconds: float) -> str:

@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from .._arguments import check_integer
 from .._embedding import embed
@@ -41,11 +39,7 @@ class AffinityAddition(Baseline):
 
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         steps = check_integer("t", self.t, minimum=1)
-        # K = D P; the walks of views always have degrees, because their affinities are symmetric.
-        affinities = [
-            sparse.diags_array(np.asarray(transition.degrees)) @ P
-            for transition, P in zip(ops._transitions, ops.views, strict=True)
-        ]
+        affinities = ops.affinities
         total = OperatorSet.from_affinities([sum(affinities[1:], affinities[0])], dtype=ops.dtype, n_jobs=ops.n_jobs)
         self.trajectory_ = total.trajectory([0] * steps)
         self.geometry_ = embed(self.trajectory_, n_components, tol=self.tol, random_state=self.random_state)

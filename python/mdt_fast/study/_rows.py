@@ -1,0 +1,120 @@
+"""The raw rows of a study: one CSV file that only ever grows.
+
+A row is one clustering. What has been written is never changed: a study that is broken off goes on behind its last row,
+and studies of other data sets, methods or seeds may share the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+MEASURES = ("ami", "ari", "nmi", "acc", "ch")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One clustering of one data set.
+
+    Attributes
+    ----------
+    dataset, method, preset : str
+        What was run; no preset is "".
+    random_state, search, run : int
+        Seed of the study, number of the search (or draw), number of the clustering of what it found.
+    key : str
+        Digest of everything that the result depends on, but for `search` and `run`.
+    n_samples, n_clusters, t, length : int
+        Size of the problem, diffusion time, steps of the trajectory (0 where there is none).
+    n_evaluations : int
+        Candidates that the search looked at.
+    seconds : float
+        Of the search, or of finding the coordinates, on one thread.
+    converged : bool
+        Whether everything reached its tolerance.
+    ami, ari, nmi, acc : float
+        Agreement with the classes: adjusted mutual information, adjusted Rand index, normalised mutual information,
+        share of samples in the right class under the best matching of clusters and classes.
+    ch : float
+        Calinski-Harabasz on the operators, which sees no classes.
+    """
+
+    dataset: str
+    method: str
+    preset: str
+    random_state: int
+    search: int
+    run: int
+    key: str
+    n_samples: int
+    n_clusters: int
+    t: int
+    length: int
+    n_evaluations: int
+    seconds: float
+    converged: bool
+    ami: float
+    ari: float
+    nmi: float
+    acc: float
+    ch: float
+
+
+_COLUMNS = [each.name for each in fields(Row)]
+_READERS: dict[Any, Any] = {"str": str, "int": int, "float": float, "bool": lambda text: text == "True"}
+_TYPES = [_READERS[each.type] for each in fields(Row)]
+
+
+class RowFile:
+    """Rows in memory and, if there is a path, in a file."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._path = None if path is None else Path(path)
+        self.rows: list[Row] = []
+        if self._path is not None:
+            if self._path.exists():
+                self.rows = read_rows(self._path)
+            else:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._append([_COLUMNS])
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep rows, and have them on the disk before anything else is done."""
+        new = list(rows)
+        self.rows += new
+        if self._path is not None and new:
+            self._append([list(astuple(row)) for row in new])
+
+    def _append(self, lines: Sequence[Sequence[Any]]) -> None:
+        assert self._path is not None
+        text = io.StringIO()
+        # repr of a float is the shortest text that is read as the same number.
+        csv.writer(text, lineterminator="\n").writerows(lines)
+        with self._path.open("a", encoding="utf-8", newline="") as file:
+            file.write(text.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_rows(path: str | os.PathLike[str]) -> list[Row]:
+    """Read the rows of a study; a last line that was cut short by a crash is taken off the file."""
+    content = Path(path).read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    lines = list(csv.reader(io.StringIO(whole.decode("utf-8"))))
+    if not lines or lines[0] != _COLUMNS:
+        raise ValueError(f"rows: expected a file with the columns {', '.join(_COLUMNS)}, got {path}")
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            rows.append(Row(*(read(text) for read, text in zip(_TYPES, line, strict=True))))
+        except ValueError:
+            raise ValueError(f"rows: expected {len(_COLUMNS)} values in line {number} of {path}, got {line}") from None
+    if len(whole) < len(content):
+        with Path(path).open("rb+") as file:
+            file.truncate(len(whole))
+    return rows

@@ -1,0 +1,155 @@
+"""Tables of a study: methods down, data sets across, the best and the second best marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# Fractions, shown in percent; the others as they are.
+PERCENT = ("ami", "ari", "nmi", "acc")
+TITLES = {"ami": "AMI", "ari": "ARI", "nmi": "NMI", "acc": "ACC", "ch": "CH"}
+_NOTHING = "—"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How one method did on one data set.
+
+    Attributes
+    ----------
+    mean, std : float
+        Over all clusterings.
+    between, within : float
+        Standard deviation of the means of the searches, and the mean deviation inside a search.
+    n_runs, n_searches : int
+        How many there were.
+    """
+
+    mean: float
+    std: float
+    between: float
+    within: float
+    n_runs: int
+    n_searches: int
+
+    @classmethod
+    def of(cls, by_search: Mapping[int, Sequence[float]]) -> Cell:
+        """Summarise the scores of each search."""
+        scores = np.concatenate([np.asarray(each, dtype=float) for each in by_search.values()])
+        means = [float(np.mean(each)) for each in by_search.values()]
+        within = float(np.mean([np.std(each) for each in by_search.values()]))
+        return cls(float(scores.mean()), float(scores.std()), float(np.std(means)), within, len(scores), len(by_search))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells by data set and method.
+
+    Parameters
+    ----------
+    measure : str
+        What the numbers are.
+    datasets, methods : list of str
+        Columns and rows, in their order.
+    cells : mapping of (data set, method) to Cell
+        Those that there are.
+    prr : mapping of methods to numbers
+        A last column: performance relative to random.
+    """
+
+    measure: str
+    datasets: list[str]
+    methods: list[str]
+    cells: Mapping[tuple[str, str], Cell]
+    prr: Mapping[str, float]
+
+    @property
+    def scale(self) -> float:
+        """What numbers are multiplied by."""
+        return 100.0 if self.measure in PERCENT else 1.0
+
+    def competes(self, method: str) -> bool:
+        """Whether a method is one for several views that sees no labels; only those are marked."""
+        return not method.startswith(("DM(", "True labels"))
+
+    def rank(self, dataset: str) -> dict[str, int]:
+        """Return the places of the best and the second best; equals, as printed, share one."""
+        shown = {
+            method: round(self.scale * cell.mean, 2)
+            for method in self.methods
+            if self.competes(method) and (cell := self.cells.get((dataset, method))) is not None
+        }
+        places = sorted(set(shown.values()), reverse=True)[:2]
+        return {method: places.index(value) + 1 for method, value in shown.items() if value in places}
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown: the best in bold, the second best in italics."""
+        marks: dict[int, Callable[[str], str]] = {1: lambda text: f"**{text}**", 2: lambda text: f"*{text}*"}
+        rows = self._rows(marks, "{:.2f} ({:.2f})")
+        header = ["method", *self.datasets, *(["PRR"] if self.prr else [])]
+        return markdown_table(header, rows)
+
+    def to_latex(self) -> str:
+        """Return the table in LaTeX: the best in bold, the second best underlined."""
+        marks: dict[int, Callable[[str], str]] = {
+            1: lambda text: rf"\textbf{{{text}}}",
+            2: lambda text: rf"\underline{{{text}}}",
+        }
+        rows = self._rows(marks, r"{:.2f} \small{{({:.2f})}}")
+        header = ["Method", *self.datasets, *(["PRR"] if self.prr else [])]
+        columns = "l" + "c" * len(self.datasets) + ("r" if self.prr else "")
+        body = [" & ".join(map(_escape, header)) + r" \\", r"\hline"]
+        body += [" & ".join([_escape(row[0]), *row[1:]]) + r" \\" for row in rows]
+        return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\hline", *body, r"\hline", r"\end{tabular}"]).replace(
+            _NOTHING, "---"
+        )
+
+    def to_frame(self) -> Any:
+        """Return means and standard deviations as a pandas DataFrame, methods down, (data set, statistic) across."""
+        import pandas as pd
+
+        nothing = Cell(math.nan, math.nan, math.nan, math.nan, 0, 0)
+        content = {
+            (dataset, statistic): [
+                getattr(self.cells.get((dataset, method), nothing), statistic) for method in self.methods
+            ]
+            for dataset in self.datasets
+            for statistic in ("mean", "std")
+        }
+        return pd.DataFrame(content, index=pd.Index(self.methods, name="method"))
+
+    def __str__(self) -> str:
+        """Return the table in Markdown."""
+        return self.to_markdown()
+
+    def _rows(self, marks: Mapping[int, Callable[[str], str]], form: str) -> list[list[str]]:
+        ranks = {dataset: self.rank(dataset) for dataset in self.datasets}
+
+        def text(dataset: str, method: str) -> str:
+            cell = self.cells.get((dataset, method))
+            if cell is None:
+                return _NOTHING
+            shown = form.format(self.scale * cell.mean, self.scale * cell.std)
+            place = ranks[dataset].get(method)
+            return shown if place is None else marks[place](shown)
+
+        def ratio(method: str) -> list[str]:
+            return [f"{self.prr[method]:.2f}" if method in self.prr else _NOTHING] if self.prr else []
+
+        return [[m, *(text(d, m) for d in self.datasets), *ratio(m)] for m in self.methods]
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table whose columns are aligned in the source too."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    rule = ["-" * width for width in widths]
+    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (header, rule, *rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escape(text: str) -> str:
+    return "".join(rf"\{letter}" if letter in "&%$#_{}" else letter for letter in text)
