@@ -230,7 +230,7 @@ def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
         raise ValueError(f"start: expected an array of shape ({n}, m), got {block.shape}")
     if block.dtype.kind not in "biuf" or not np.isfinite(block).all():
         raise ValueError("start: expected finite real numbers")
-    return np.ascontiguousarray(block, dtype=W.dtype)
+    return np.require(block, W.dtype, ["C", "A"])
 
 
 def _warn_of_parts(W: Trajectory) -> None:

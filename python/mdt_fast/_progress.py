@@ -100,10 +100,14 @@ class Reporter:
 class TaskProgress:
     """Counts the tasks of a study and tells: a callable (done, total), a terminal, or nobody."""
 
-    def __init__(self, progress: bool | Callable[[int, int], object] | None, n_total: int, n_done: int) -> None:
+    def __init__(self, progress: bool | Callable[[int, int], object] | None, n_total: int) -> None:
         self._tell, self._bar = _listeners(progress)
-        self._n_total, self._n_done, self._n_new = n_total, n_done, 0
+        self._n_total, self._n_done, self._n_new = n_total, 0, 0
         self._began = time.monotonic()
+
+    def skip(self, n_tasks: int) -> None:
+        """Count tasks that an earlier run has done: they tell nothing of the time left."""
+        self._n_done += n_tasks
 
     def add(self) -> None:
         """Count a task."""

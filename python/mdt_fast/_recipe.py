@@ -217,7 +217,7 @@ def _find_edges(
     if sparse.issparse(new):
         require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse samples beside a dense view")
         new = new.toarray()
-    return _core.cross_knn(X, np.ascontiguousarray(new, dtype=np.float64), *how)
+    return _core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), *how)
 
 
 def _kernel_by_rows(recipe: Recipe, edges: _Rows, name: str) -> NDArray[np.float64]:

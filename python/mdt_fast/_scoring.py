@@ -125,4 +125,4 @@ def _double(rows: Any) -> Any:
     if isinstance(rows, tuple):
         n_columns, indptr, indices, values = rows
         return (n_columns, indptr, indices, values.astype(np.float64))
-    return np.ascontiguousarray(rows, dtype=np.float64)
+    return np.require(rows, np.float64, ["C", "A"])

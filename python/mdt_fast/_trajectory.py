@@ -41,10 +41,10 @@ class _MatrixFree(LinearOperator):  # type: ignore[misc]
         x = np.asarray(x)
         block = x.reshape(x.shape[0], -1)
         if np.iscomplexobj(block):
-            real = self._multiply(np.ascontiguousarray(block.real, dtype=self.dtype), transposed=transposed)
-            imaginary = self._multiply(np.ascontiguousarray(block.imag, dtype=self.dtype), transposed=transposed)
+            real = self._multiply(np.require(block.real, self.dtype, ["C", "A"]), transposed=transposed)
+            imaginary = self._multiply(np.require(block.imag, self.dtype, ["C", "A"]), transposed=transposed)
             return (real + 1j * imaginary).reshape(x.shape)
-        return self._multiply(np.ascontiguousarray(block, dtype=self.dtype), transposed=transposed).reshape(x.shape)
+        return self._multiply(np.require(block, self.dtype, ["C", "A"]), transposed=transposed).reshape(x.shape)
 
     def _matmat(self, X: Any) -> NDArray[Any]:
         return self._apply(X, transposed=False)

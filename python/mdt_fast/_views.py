@@ -146,7 +146,7 @@ def check_matrix(X: Any, name: str) -> Matrix:
     if array.ndim != 2:
         hint = "; a single feature is X.reshape(-1, 1)" if array.ndim == 1 else ""
         raise ValueError(f"{name}: expected a 2-D array (samples, features), got {array.ndim}-D{hint}")
-    array = np.ascontiguousarray(array, dtype=_float_type(array.dtype))
+    array = np.require(array, _float_type(array.dtype), ["C", "A"])
     # A sum is finite only if all its terms are, save for overflow: the exact test runs only where it may matter.
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(array.sum())

@@ -82,12 +82,12 @@ class Console:
                 self.say(f"! {message}")
 
     @contextmanager
-    def exit_codes(self) -> Iterator[None]:
-        """Turn exceptions into one message and an exit code."""
+    def exit_codes(self, interrupted: str = "interrupted; nothing was written") -> Iterator[None]:
+        """Turn exceptions into one message and an exit code; Ctrl-C into the message `interrupted`."""
         try:
             yield
         except KeyboardInterrupt:
-            self._fail("interrupted; nothing was written", INTERRUPTED)
+            self._fail(interrupted, INTERRUPTED)
         except BrokenPipeError:
             # Whoever read has gone; Python would complain once more when it closes the stream.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

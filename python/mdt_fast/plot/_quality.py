@@ -1,4 +1,4 @@
-"""Quality against diffusion time."""
+"""Quality against diffusion time or noise."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def quality(
     spread: Mapping[Any, Any] | None = None,
     selected: float | None = None,
     label: str = "AMI",
+    xlabel: str = "diffusion time t",
     ax: Any = None,
 ) -> Any:
-    """Draw quality against diffusion time, a curve for each way.
+    """Draw quality against diffusion time, or against anything else that grows, a curve for each way.
 
     Up to twenty curves are named in a legend, the one that ends highest first; more are on a continuous scale of
     colours in the order given.
@@ -44,6 +45,8 @@ def quality(
         The time that was chosen, drawn as a dotted line.
     label : str
         What quality is.
+    xlabel : str
+        What `times` are, if not diffusion times.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -99,7 +102,7 @@ def quality(
         draw_legend(ax, lines, names, beside=listed)
     if (t == np.round(t)).all() and ax.get_xscale() == "linear":
         whole_ticks(ax.xaxis)
-    ax.set(xlabel="diffusion time t", ylabel=label)
+    ax.set(xlabel=xlabel, ylabel=label)
     return ax
 
 

@@ -74,7 +74,7 @@ class DataSet:
             n_clusters=n_clusters,
             target=bunch.target,
             preset=preset,
-            published_t=published_time(self.name) if preset == "published" else None,
+            published_t=published_time(self.name) if preset == "published" and not self.digest else None,
         )
 
 
@@ -88,8 +88,11 @@ def _build_kernels(bunch: Any, preset: str | None, n_jobs: int | None) -> Operat
 
 
 def _build_as_coded(bunch: Any, preset: str | None, n_jobs: int | None) -> OperatorSet:
-    """L-Isolet as in the authors' code: two views are the same by a slip, and no sample is its own neighbour."""
-    ops = build_operators(bunch.views[:2], kernel=["gaussian", "correlation"], preset=preset, n_jobs=n_jobs)
+    """L-Isolet as in the authors' code: two views are the same by a slip, and no sample is its own neighbour.
+
+    Which kernel is there twice follows from the published diffusion time and scores: the Laplacian.
+    """
+    ops = build_operators(bunch.views[:2], kernel=["laplacian", "correlation"], preset=preset, n_jobs=n_jobs)
     first, last = (K - sparse.diags_array(K.diagonal()) for K in ops.affinities)
     return OperatorSet.from_affinities([first, first, last], n_jobs=n_jobs)
 
@@ -122,13 +125,13 @@ def dataset_names() -> list[str]:
 
 
 def with_noise(name: str, s: float) -> str:
-    """Return the name of a data set with a given noise."""
-    return f"{name}(s={s:.2f})"
+    """Return the name of a data set with a given noise: two decimals, as in the paper, or all that there are."""
+    return f"{name}(s={s:.2f})" if round(s, 2) == s else f"{name}(s={s!r})"
 
 
 def find_dataset(name: str) -> DataSet:
     """Return a data set by name."""
-    parts = re.fullmatch(rf"({'|'.join(_NOISY)})\(s=([0-9.]+)\)", name)
+    parts = re.fullmatch(rf"({'|'.join(_NOISY)})\(s=([0-9]+(?:\.[0-9]+)?)\)", name)
     base, s = (parts[1], float(parts[2])) if parts else (name, _USUAL_NOISE)
     if base not in _KNOWN:
         raise ValueError(f"datasets: expected names among {', '.join(_KNOWN)}, got {name!r}")
@@ -146,7 +149,8 @@ def check_datasets(given: Any) -> list[DataSet]:
     if isinstance(given, Mapping):
         found = [_by_hand(str(name), data) for name, data in given.items()]
     elif isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given):
-        found = [find_dataset(name) for name in dict.fromkeys(given)]
+        # By the name that each is known by: there are several ways to ask for one set.
+        found = list({each.name: each for each in map(find_dataset, given)}.values())
     else:
         raise TypeError(f"datasets: expected a list of names or a mapping of names to data, got {given!r}")
     if not found:
@@ -165,9 +169,12 @@ def _by_hand(name: str, data: Any) -> DataSet:
     n_samples = views[0].data.shape[0]
     if target.shape != (n_samples,):
         raise ValueError(f"{argument}: expected a target of {n_samples} classes, got an array of shape {target.shape}")
+    if target.dtype.kind == "f" and not np.isfinite(target).all():
+        raise ValueError(f"{argument}: expected a class for each sample, got values that are not finite")
     if not 2 <= len(np.unique(target)) < n_samples:
         raise ValueError(f"{argument}: expected between 2 and {n_samples - 1} classes, got {len(np.unique(target))}")
-    kept = Bunch(views=data.views, target=target)
+    # Codes: scikit-learn compares labels of any kind, but warns of numbers that are no integers.
+    kept = Bunch(views=data.views, target=np.unique(target, return_inverse=True)[1])
     names = list(data.views) if is_named(data.views) else None
     digest = joblib.hash([names, [view.data for view in views], target])
     return DataSet(name, len(views), functools.partial(Bunch, **kept), _build, digest)

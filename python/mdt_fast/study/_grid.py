@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import joblib
+import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
@@ -57,7 +59,7 @@ class Task:
         """Search and cluster."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            case = _prepared(self.dataset, self.preset, n_jobs)
+            case = prepared(self.dataset, self.preset, n_jobs)
             began = time.perf_counter()
             found = self.method.find(case, self.seed(), n_jobs)
             seconds = time.perf_counter() - began
@@ -96,7 +98,7 @@ def _digest(*parts: object) -> str:
 
 
 @functools.lru_cache(maxsize=_KEPT)
-def _prepared(dataset: DataSet, preset: str | None, n_jobs: int | None) -> Case:
+def prepared(dataset: DataSet, preset: str | None, n_jobs: int | None) -> Case:
     """Return a data set made ready; its time, which most methods need, is chosen here, before any method is timed."""
     case = dataset.prepare(preset, n_jobs)
     _ = case.t
@@ -105,13 +107,14 @@ def _prepared(dataset: DataSet, preset: str | None, n_jobs: int | None) -> Case:
 
 def judge(case: Case, labels: NDArray[Any]) -> dict[str, float]:
     """Return every measure of some labels."""
-    target = case.target
+    target, n_found = case.target, len(np.unique(labels))
     return {
         "ami": float(adjusted_mutual_info_score(target, labels)),
         "ari": float(adjusted_rand_score(target, labels)),
         "nmi": float(normalized_mutual_info_score(target, labels)),
         "acc": accuracy(target, labels),
-        "ch": float(quality.calinski_harabasz(case.ops, labels)),
+        # Not defined for a single cluster, nor for as many as samples, which an estimator may well find.
+        "ch": float(quality.calinski_harabasz(case.ops, labels)) if 1 < n_found < len(labels) else math.nan,
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import joblib
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
@@ -173,10 +174,20 @@ class Fitted:
     def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
         """Fit a copy."""
         own = self.estimator.get_params()
-        told = {"n_clusters": case.n_clusters, "random_state": seed, "n_jobs": n_jobs, "preset": case.preset}
+        told = {
+            "n_clusters": case.n_clusters,
+            # What scikit-learn takes for a seed.
+            "random_state": seed % 2**32,
+            "n_jobs": n_jobs,
+            "preset": case.preset,
+        }
         copy = clone(self.estimator).set_params(**{name: value for name, value in told.items() if name in own})
         copy.fit(case.ops)
-        return Found(labels=copy.labels_, trajectory=getattr(copy, "trajectory_", None))
+        labels: Any = getattr(copy, "labels_", None)
+        if np.shape(labels) != (case.ops.n_samples,):
+            got = "none" if labels is None else f"an array of shape {np.shape(labels)}"
+            raise ValueError(f"methods[{self.name!r}]: expected {case.ops.n_samples} labels_ after fit, got {got}")
+        return Found(labels=labels, trajectory=getattr(copy, "trajectory_", None))
 
 
 _KNOWN: dict[str, Method] = {
@@ -199,7 +210,7 @@ def method_names() -> list[str]:
 
 def find_method(name: str) -> Method:
     """Return a method by name; "DM(view 1)" is the first view, "MDT-Cvx-Rand(t=5)" has a length of its own."""
-    if of_view := _ONE_VIEW.fullmatch(name):
+    if (of_view := _ONE_VIEW.fullmatch(name)) and int(of_view[1]) > 0:
         return Fused(name, "DM", {"view": int(of_view[1]) - 1})
     if timed := _WITH_TIME.fullmatch(name):
         base = _KNOWN.get(timed[1])
@@ -229,7 +240,7 @@ def check_methods(given: Any, most_views: int) -> list[Method]:
 
 def _by_hand(name: str, value: Any) -> Method:
     if isinstance(value, str):
-        return find_method(value)
+        return replace(find_method(value), name=name)  # type: ignore[type-var]
     if not isinstance(value, BaseEstimator) or not hasattr(value, "fit"):
         raise TypeError(f"methods[{name!r}]: expected a name or an estimator, got {value!r}")
     return Fitted(name, value)

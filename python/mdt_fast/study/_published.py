@@ -20,15 +20,20 @@ def published() -> dict[str, Any]:
     return dict(json.loads(text))
 
 
+# Names end like this where the authors' code departs from their text; the figures are those of the plain name.
+AS_CODED = " (as coded)"
+
+
 def published_time(dataset: str) -> int | None:
     """Return the diffusion time of a data set, None where none was published."""
-    entry = published().get(dataset)
+    entry = published().get(dataset.removesuffix(AS_CODED))
     return None if entry is None else int(entry["t"])
 
 
 def published_score(dataset: str, method: str, measure: str) -> tuple[float, float] | None:
     """Return mean and standard deviation of a cell of the tables, None where there is none."""
-    scores = published().get(dataset, {}).get("methods", {}).get(method, {})
+    methods = published().get(dataset.removesuffix(AS_CODED), {}).get("methods", {})
+    scores = methods.get(method.removesuffix(AS_CODED), {})
     if measure not in scores:
         return None
     mean, deviation = scores[measure]

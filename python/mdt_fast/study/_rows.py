@@ -34,7 +34,7 @@ class Row:
     n_evaluations : int
         Candidates that the search looked at.
     seconds : float
-        Of the search, or of finding the coordinates, on one thread.
+        Of the search, or of finding the coordinates; on one thread where there are several workers.
     converged : bool
         Whether everything reached its tolerance.
     ami, ari, nmi, acc : float
@@ -66,7 +66,7 @@ class Row:
 
 
 _COLUMNS = [each.name for each in fields(Row)]
-_READERS: dict[Any, Any] = {"str": str, "int": int, "float": float, "bool": lambda text: text == "True"}
+_READERS: dict[Any, Any] = {"str": str, "int": int, "float": float, "bool": {"True": True, "False": False}.__getitem__}
 _TYPES = [_READERS[each.type] for each in fields(Row)]
 
 
@@ -77,10 +77,10 @@ class RowFile:
         self._path = None if path is None else Path(path)
         self.rows: list[Row] = []
         if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             if self._path.exists():
                 self.rows = read_rows(self._path)
-            else:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+            if not self._path.exists() or not self._path.stat().st_size:
                 self._append([_COLUMNS])
 
     def add(self, rows: Iterable[Row]) -> None:
@@ -103,16 +103,24 @@ class RowFile:
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """Read the rows of a study; a last line that was cut short by a crash is taken off the file."""
-    content = Path(path).read_bytes()
+    refusal = f"rows: expected a file with the columns {', '.join(_COLUMNS)}, got {path}"
+    try:
+        content = Path(path).read_bytes()
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{refusal}, a folder") from None
     whole = content[: content.rfind(b"\n") + 1]
-    lines = list(csv.reader(io.StringIO(whole.decode("utf-8"))))
-    if not lines or lines[0] != _COLUMNS:
-        raise ValueError(f"rows: expected a file with the columns {', '.join(_COLUMNS)}, got {path}")
+    try:
+        lines = list(csv.reader(io.StringIO(whole.decode("utf-8"))))
+    except (UnicodeDecodeError, csv.Error):
+        raise ValueError(refusal) from None
+    begun = not lines and ",".join(_COLUMNS).encode().startswith(content)
+    if not begun and (not lines or lines[0] != _COLUMNS):
+        raise ValueError(refusal)
     rows = []
     for number, line in enumerate(lines[1:], start=2):
         try:
             rows.append(Row(*(read(text) for read, text in zip(_TYPES, line, strict=True))))
-        except ValueError:
+        except (ValueError, KeyError):
             raise ValueError(f"rows: expected {len(_COLUMNS)} values in line {number} of {path}, got {line}") from None
     if len(whole) < len(content):
         with Path(path).open("rb+") as file:

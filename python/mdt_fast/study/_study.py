@@ -92,6 +92,14 @@ class Study:
                     ratios.setdefault(method, {})[dataset] = value / base
         return {method: ratios[method] for method in self.methods if method in ratios}
 
+    def joined(self, other: Study) -> Study:
+        """Return a study with the rows of both; data sets and methods of the other come last."""
+        return Study(
+            [*self.rows, *other.rows],
+            list(dict.fromkeys([*self.datasets, *other.datasets])),
+            list(dict.fromkeys([*self.methods, *other.methods])),
+        )
+
     def to_markdown(self, measure: str = "ami") -> str:
         """Return the table of a measure in Markdown."""
         return self.table(measure).to_markdown()
@@ -194,9 +202,10 @@ def run(
     runs = check_integer("n_runs", n_runs, minimum=1)
     searches = check_integer("n_searches", n_searches, minimum=1)
     tasks = make_tasks(sets, ways, preset, seed, runs, searches)
+    told = TaskProgress(progress, len(tasks))
     file = RowFile(rows)
     left = left_to_do(tasks, file.rows)
-    told = TaskProgress(progress, len(tasks), len(tasks) - len(left))
+    told.skip(len(tasks) - len(left))
     try:
         for new in perform(left, n_jobs):
             file.add(new)
@@ -204,7 +213,11 @@ def run(
     finally:
         told.close()
     wanted = {(task.key, task.search): set(task.runs) for task in tasks}
-    kept = [row for row in file.rows if row.run in wanted.get((row.key, row.search), ())]
     order = {key: place for place, key in enumerate(wanted)}
-    kept.sort(key=lambda row: (order[row.key, row.search], row.run))
-    return Study(kept, [each.name for each in sets], [each.name for each in ways])
+    # Two studies at a time may have written a row twice.
+    kept = {
+        (order[row.key, row.search], row.run): row
+        for row in file.rows
+        if row.run in wanted.get((row.key, row.search), ())
+    }
+    return Study([kept[place] for place in sorted(kept)], [each.name for each in sets], [each.name for each in ways])

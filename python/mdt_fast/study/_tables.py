@@ -145,11 +145,19 @@ class Table:
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table whose columns are aligned in the source too."""
+    header, *rows = ([cell.replace("|", r"\|") for cell in row] for row in (header, *rows))
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     rule = ["-" * width for width in widths]
     lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (header, rule, *rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+_SPECIAL = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
+
+
 def _escape(text: str) -> str:
-    return "".join(rf"\{letter}" if letter in "&%$#_{}" else letter for letter in text)
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)

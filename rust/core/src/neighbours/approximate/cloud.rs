@@ -1,0 +1,155 @@
+//! The points of a search in the order in which they lie near each other.
+
+use mdt_dense::{Accum, MatMut, MatRef};
+
+use super::super::points::{DensePoints, sum_terms};
+use super::super::screen::Centred;
+use crate::exec::Exec;
+use crate::{Real, Result};
+
+/// Rows that one thread copies at a time.
+const ROWS_PER_PIECE: usize = 1024;
+
+/// Centred and scaled copies of points, a row for each.
+pub(super) struct Cloud<E> {
+    data: Vec<E>,
+    norms: Vec<E>,
+    dimension: usize,
+}
+
+impl<E: Real> Cloud<E> {
+    /// Copies points in their own order.
+    pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
+        let dimension = points.dimension;
+        let mut data = vec![E::ZERO; points.data.len()];
+        exec.for_pieces(
+            &mut data,
+            ROWS_PER_PIECE * dimension,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                for (r, row) in piece.chunks_exact_mut(dimension).enumerate() {
+                    centred.enter(points.row(first / dimension + r), row);
+                }
+                Ok(())
+            },
+        )?;
+        Self::with_norms(data, dimension, exec)
+    }
+
+    /// The same points, `order[i]` at place `i`.
+    pub fn reordered(&self, order: &[u32], exec: &Exec) -> Result<Self> {
+        let dimension = self.dimension;
+        let mut data = vec![E::ZERO; self.data.len()];
+        exec.for_pieces(
+            &mut data,
+            ROWS_PER_PIECE * dimension,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                for (r, row) in piece.chunks_exact_mut(dimension).enumerate() {
+                    row.copy_from_slice(self.row(order[first / dimension + r]));
+                }
+                Ok(())
+            },
+        )?;
+        Self::with_norms(data, dimension, exec)
+    }
+
+    fn with_norms(data: Vec<E>, dimension: usize, exec: &Exec) -> Result<Self> {
+        let mut norms = vec![E::ZERO; data.len() / dimension];
+        exec.for_pieces(
+            &mut norms,
+            ROWS_PER_PIECE,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                let rows = data[first * dimension..].chunks_exact(dimension);
+                for (norm, row) in piece.iter_mut().zip(rows) {
+                    *norm = E::from_f64(sum_terms(dimension, |k| row[k].to_f64() * row[k].to_f64()));
+                }
+                Ok(())
+            },
+        )?;
+        Ok(Self { data, norms, dimension })
+    }
+
+    pub fn len(&self) -> usize {
+        self.norms.len()
+    }
+
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    #[inline(always)]
+    pub fn row(&self, i: u32) -> &[E] {
+        &self.data[i as usize * self.dimension..(i as usize + 1) * self.dimension]
+    }
+
+    /// Squared distance of two points, the same for both orders of them.
+    #[inline(always)]
+    pub fn squared_distance(&self, i: u32, j: u32) -> E {
+        squared_distance(self.row(i), self.row(j))
+    }
+}
+
+/// Sums of eight interleaved terms, in an order that depends on the length alone.
+#[inline(always)]
+fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
+    let mut sums = [E::ZERO; 8];
+    let (heads, tails) = (x.chunks_exact(8), y.chunks_exact(8));
+    let (rest_x, rest_y) = (heads.remainder(), tails.remainder());
+    for (a, b) in heads.zip(tails) {
+        for lane in 0..8 {
+            let difference = a[lane] - b[lane];
+            sums[lane] += difference * difference;
+        }
+    }
+    for (lane, (&a, &b)) in rest_x.iter().zip(rest_y).enumerate() {
+        sums[lane] += (a - b) * (a - b);
+    }
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+}
+
+/// A few points brought together, and products between them.
+pub(super) struct Gathered<E> {
+    rows: Vec<E>,
+    norms: Vec<E>,
+    values: Vec<E>,
+    dimension: usize,
+}
+
+impl<E: Real> Gathered<E> {
+    pub fn new(dimension: usize) -> Self {
+        Self { rows: Vec::new(), norms: Vec::new(), values: Vec::new(), dimension }
+    }
+
+    /// Brings together these points.
+    pub fn gather(&mut self, cloud: &Cloud<E>, points: &[u32]) {
+        self.rows.clear();
+        self.norms.clear();
+        for &p in points {
+            self.rows.extend_from_slice(cloud.row(p));
+            self.norms.push(cloud.norms[p as usize]);
+        }
+    }
+
+    /// `|y|^2 - 2 x.y` for each `x` of the rows `first..first + count` and every `y`, a line for each `x`: squared distances
+    /// up to rounding and to `|x|^2`, see [`Self::norm`].
+    pub fn compare(&mut self, first: usize, count: usize) -> &mut [E] {
+        let (n, d) = (self.norms.len(), self.dimension);
+        self.values.clear();
+        self.values.resize(count * n, E::ZERO);
+        let left = MatRef::from_row_major_slice(&self.rows[first * d..(first + count) * d], count, d);
+        let right = MatRef::from_row_major_slice(&self.rows, n, d).transpose();
+        let out = MatMut::from_row_major_slice_mut(&mut self.values, count, n);
+        E::multiply(out, Accum::Replace, left, right, E::from_f64(-2.0));
+        for line in self.values.chunks_exact_mut(n) {
+            line.iter_mut().zip(&self.norms).for_each(|(value, &norm)| *value += norm);
+        }
+        &mut self.values
+    }
+
+    /// `|x|^2` of a gathered row.
+    pub fn norm(&self, row: usize) -> E {
+        self.norms[row]
+    }
+}

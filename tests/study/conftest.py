@@ -1,0 +1,31 @@
+"""Data of the tests of studies, and how two studies are compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import mdt_fast as mdt
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Two views of clusters that overlap, so that scores tell one seed from another."""
+    return mdt.datasets.make_multiview_blobs(
+        90, n_clusters=3, n_features=4, cluster_std=3.0, center_box=(-5, 5), random_state=0
+    )
+
+
+@pytest.fixture(scope="session")
+def others():
+    """Other data of the same shape."""
+    return mdt.datasets.make_multiview_blobs(
+        90, n_clusters=3, n_features=4, cluster_std=3.0, center_box=(-5, 5), random_state=1
+    )
+
+
+@pytest.fixture(scope="session")
+def content():
+    """Function that returns everything in rows that does not depend on the clock."""
+    return lambda rows: [replace(row, seconds=0.0) for row in rows]

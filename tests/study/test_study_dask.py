@@ -1,0 +1,42 @@
+"""A study on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import joblib
+import pytest
+
+import mdt_fast as mdt
+
+distributed = pytest.importorskip("distributed")
+
+METHODS = ["DM", "AD", "MDT-Cvx-Rand", "MDT-BSC"]
+SIZES = {"n_runs": 3, "n_searches": 2}
+
+
+@pytest.fixture(scope="module")
+def client():
+    # Any free port: the usual one may be taken, of which Dask warns.
+    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_workers_elsewhere_do_not_change_rows(client, blobs, content, tmp_path, monkeypatch):
+    here = mdt.study.run({"blobs": blobs}, METHODS, **SIZES, n_jobs=1)
+    rows, told = tmp_path / "rows.csv", []
+    # Workers have a module of their own, so that only a task that stays here misses this.
+    monkeypatch.setattr(mdt.study._grid, "k_means", None)
+    with joblib.parallel_config(backend="dask"):
+        there = mdt.study.run({"blobs": blobs}, METHODS, **SIZES, rows=rows, progress=lambda *now: told.append(now))
+    assert content(there.rows) == content(here.rows)
+    assert told == [(done, 8) for done in range(1, 9)]
+
+
+def test_a_study_that_ended_elsewhere_goes_on_here(client, blobs, content, tmp_path):
+    rows, arguments = tmp_path / "rows.csv", {"datasets": {"blobs": blobs}, "methods": METHODS, **SIZES}
+    with joblib.parallel_config(backend="dask"):
+        mdt.study.run(**{**arguments, "methods": METHODS[:3], "n_runs": 2}, rows=rows)
+    before = rows.read_bytes()
+    found = mdt.study.run(**arguments, rows=rows)
+    assert rows.read_bytes().startswith(before)
+    assert content(found.rows) == content(mdt.study.run(**arguments).rows)

@@ -1,0 +1,284 @@
+"""The file of rows: it only grows, nothing is computed twice, and a study that was broken off goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+import mdt_fast as mdt
+from mdt_fast.study._grid import Task
+from mdt_fast.study._rows import read_rows
+
+METHODS = ["AD", "MDT-Cvx-Rand", "MDT-BSC"]
+SIZES = {"n_runs": 4, "n_searches": 2}
+# One embedding, four draws, two searches.
+N_TASKS, N_ROWS = 7, 12
+# A study that ends itself, as kill -9 does, after so many tasks.
+KILLED = """
+import os, signal, sys
+import joblib
+import mdt_fast as mdt
+
+def die(done, total):
+    if done == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+mdt.study.run(**joblib.load(sys.argv[1]), rows=sys.argv[2], progress=die)
+"""
+
+
+class Halves(BaseEstimator):
+    """Cuts the samples in two."""
+
+    def __init__(self, at=30):
+        self.at = at
+
+    def fit(self, X, y=None):
+        self.labels_ = (np.arange(X.n_samples) < self.at).astype(int)
+        return self
+
+
+@pytest.fixture
+def arguments(blobs):
+    return {"datasets": {"blobs": blobs}, "methods": METHODS, **SIZES}
+
+
+@pytest.fixture(scope="module")
+def expected(blobs, content):
+    """What the study has, without a file and without an interruption."""
+    return content(mdt.study.run({"blobs": blobs}, METHODS, **SIZES).rows)
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return tmp_path / "rows.csv"
+
+
+@pytest.fixture
+def finished(arguments, rows):
+    """A file that holds the study."""
+    mdt.study.run(**arguments, rows=rows)
+    return rows
+
+
+@pytest.fixture
+def performed(monkeypatch):
+    """The clusterings that are computed while the test runs."""
+    done = []
+    perform = Task.perform
+
+    def note(task, n_jobs):
+        done.extend((task.dataset.name, task.method.name, task.search, run) for run in task.runs)
+        return perform(task, n_jobs)
+
+    monkeypatch.setattr(Task, "perform", note)
+    return done
+
+
+def test_the_file_has_the_rows_of_the_study(arguments, tmp_path, expected, content):
+    rows = tmp_path / "new" / "folder" / "rows.csv"
+    found = mdt.study.run(**arguments, rows=rows)
+    assert len(found.rows) == N_ROWS
+    assert content(found.rows) == expected
+    assert read_rows(rows) == found.rows
+    lines = rows.read_text().splitlines()
+    assert lines[0].startswith("dataset,method,preset,random_state,search,run,key,")
+    assert len(lines) == 1 + N_ROWS
+
+
+def test_names_of_any_kind_survive_the_file(blobs, rows):
+    names = ['a, "b"', "naïve ☂", "two\nlines"]
+    found = mdt.study.run(dict.fromkeys(names, blobs), ["AD"], n_runs=1, rows=rows)
+    assert [row.dataset for row in found.rows] == names
+    assert read_rows(rows) == found.rows
+
+
+def test_the_same_study_again_computes_nothing(arguments, finished, performed):
+    before = finished.read_bytes()
+    told = []
+    found = mdt.study.run(**arguments, rows=finished, progress=lambda *now: told.append(now))
+    assert performed == told == []
+    assert finished.read_bytes() == before
+    assert found.rows == read_rows(finished)
+
+
+def test_a_smaller_study_computes_nothing(arguments, finished, performed, expected, content):
+    """And shows only what was asked for."""
+    found = mdt.study.run(**{**arguments, "methods": ["MDT-Cvx-Rand"], "n_runs": 2}, rows=finished)
+    assert performed == []
+    assert content(found.rows) == [row for row in expected if row.method == "MDT-Cvx-Rand" and row.search < 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "added"),
+    [
+        (
+            {"n_runs": 6},
+            [
+                *(("AD", 0, run) for run in (4, 5)),
+                *(("MDT-BSC", search, 2) for search in (0, 1)),
+                *(("MDT-Cvx-Rand", search, 0) for search in (4, 5)),
+            ],
+        ),
+        ({"n_searches": 3}, [("MDT-BSC", 2, 0), ("MDT-BSC", 2, 1)]),
+        ({"methods": ["MDT-Rand", *METHODS[::-1]]}, [("MDT-Rand", search, 0) for search in range(4)]),
+    ],
+    ids=["runs", "searches", "methods"],
+)
+def test_a_larger_study_adds_what_is_missing(arguments, finished, performed, content, change, added):
+    before = finished.read_bytes()
+    found = mdt.study.run(**{**arguments, **change}, rows=finished)
+    assert sorted(performed) == sorted(("blobs", *which) for which in added)
+    after = finished.read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == before.count(b"\n") + len(added)
+    assert content(found.rows) == content(mdt.study.run(**{**arguments, **change}).rows)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda blobs, others: {"datasets": {"others": blobs}},
+        lambda blobs, others: {"datasets": {"blobs": others}},
+        lambda blobs, others: {"datasets": {"blobs": (blobs.views[::-1], blobs.target)}},
+        lambda blobs, others: {"datasets": {"blobs": (blobs.views, np.roll(blobs.target, 1))}},
+        lambda blobs, others: {"random_state": 1},
+        lambda blobs, others: {"preset": "published"},
+    ],
+    ids=["name", "contents", "order of views", "classes", "seed", "preset"],
+)
+def test_another_study_takes_no_row(arguments, finished, performed, content, blobs, others, change):
+    """It shares the file, and nothing else."""
+    before = finished.read_bytes()
+    other = {**arguments, **change(blobs, others)}
+    found = mdt.study.run(**other, rows=finished)
+    assert len(performed) == len(found.rows) == N_ROWS
+    assert finished.read_bytes().startswith(before)
+    assert content(found.rows) == content(mdt.study.run(**other).rows)
+    performed.clear()
+    assert mdt.study.run(**arguments, rows=finished).rows == read_rows(finished)[:N_ROWS]
+    assert performed == []
+
+
+def test_an_estimator_with_other_parameters_takes_no_row(blobs, rows, performed):
+    scores = []
+    for at in (30, 45, 30):
+        (row,) = mdt.study.run({"blobs": blobs}, {"halves": Halves(at)}, n_searches=1, rows=rows).rows
+        scores.append(row.ch)
+    assert len(performed) == 2
+    assert scores[0] == scores[2] != scores[1]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["nothing", "a letter", "some values", "all but the end"])
+def test_a_line_cut_short_by_a_crash_is_taken_off(arguments, finished, performed, expected, content, kept):
+    *whole, last = finished.read_bytes().splitlines(keepends=True)
+    finished.write_bytes(b"".join(whole) + last[:kept])
+    found = mdt.study.run(**arguments, rows=finished)
+    assert len(performed) == 1
+    assert content(found.rows) == expected
+    assert finished.read_bytes().startswith(b"".join(whole))
+    assert read_rows(finished) == found.rows
+
+
+@pytest.mark.parametrize("kept", [0, 1, 30, -1])
+def test_a_first_line_cut_short_by_a_crash_is_taken_off(arguments, finished, expected, content, kept):
+    finished.write_bytes(finished.read_bytes().splitlines(keepends=True)[0][:kept])
+    assert content(mdt.study.run(**arguments, rows=finished).rows) == expected
+    assert content(read_rows(finished)) == expected
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [b"name,age\nAda,36\n", b"dear diary", b"\x93NUMPY\x01\x00\xff\xfe\n\x00\x80\n"],
+    ids=["table", "text", "binary"],
+)
+def test_a_file_of_another_format_is_refused(arguments, rows, foreign):
+    rows.write_bytes(foreign)
+    with pytest.raises(ValueError, match=r"^rows: expected .*rows\.csv"):
+        mdt.study.run(**arguments, rows=rows)
+    assert rows.read_bytes() == foreign
+
+
+def test_a_folder_is_refused(arguments, tmp_path):
+    with pytest.raises(OSError, match="rows: expected"):
+        mdt.study.run(**arguments, rows=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(",90,3,", ",90,"), (",90,3,", ",90,three,"), (",True,", ",Tr#e,"), ("blobs,AD,", "blobs,AD,,")],
+    ids=["value lost", "no number", "neither true nor false", "value too many"],
+)
+def test_a_damaged_line_is_refused_with_its_number(arguments, finished, old, new):
+    lines = finished.read_text().splitlines(keepends=True)
+    lines[2] = lines[2].replace(old, new, 1)
+    finished.write_text("".join(lines))
+    before = finished.read_bytes()
+    with pytest.raises(ValueError, match=r"^rows: expected .* line 3 of .*rows\.csv"):
+        mdt.study.run(**arguments, rows=finished)
+    assert finished.read_bytes() == before
+
+
+def test_rows_that_are_there_twice_count_once(arguments, finished, performed):
+    """Two studies at the same time may both have written them."""
+    once = mdt.study.run(**arguments, rows=finished)
+    header, *lines = finished.read_text().splitlines(keepends=True)
+    finished.write_text("".join([header, *lines, *lines]))
+    assert mdt.study.run(**arguments, rows=finished).rows == once.rows
+    assert performed == []
+
+
+def resumed(arguments, rows, performed, n_done):
+    """Check that complete tasks are in the file, and go on."""
+    before = rows.read_bytes()
+    # The embedding is one task with four rows.
+    assert len(read_rows(rows)) == 3 + n_done
+    performed.clear()
+    found = mdt.study.run(**arguments, rows=rows)
+    assert len(performed) == N_ROWS - 3 - n_done
+    assert rows.read_bytes().startswith(before)
+    return found
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_method_that_is_interrupted(monkeypatch, arguments, rows, expected, content, performed, error):
+    perform = Task.perform
+
+    def interrupted(task, n_jobs):
+        if len(performed) == 3 + 3:
+            raise error
+        return perform(task, n_jobs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "perform", interrupted)
+        with pytest.raises(error):
+            mdt.study.run(**arguments, rows=rows)
+    assert content(resumed(arguments, rows, performed, 3).rows) == expected
+
+
+# joblib says that it stops what is under way.
+@pytest.mark.filterwarnings("ignore:.*tasks which were still being processed by the workers:UserWarning")
+def test_workers_that_are_interrupted(arguments, rows, expected, content, performed):
+    def interrupt(done, total):
+        assert total == N_TASKS
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mdt.study.run(**arguments, rows=rows, progress=interrupt, n_jobs=2)
+    assert content(resumed(arguments, rows, performed, 2).rows) == expected
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no signal that cannot be caught")
+def test_a_study_that_is_killed(arguments, tmp_path, rows, expected, content, performed):
+    joblib.dump(arguments, tmp_path / "arguments")
+    call = [sys.executable, "-c", KILLED, tmp_path / "arguments", rows, "4"]
+    assert subprocess.run(call, timeout=60).returncode == -signal.SIGKILL
+    assert content(resumed(arguments, rows, performed, 4).rows) == expected
