@@ -13,6 +13,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import datasets, plot, quality
+from ._approximate import ApproximateNeighbors
 from ._build import build_operators, nearest_neighbors
 from ._core import DEBUG_BUILD, __version__
 from ._embedding import Embedding, embed
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MDT",
+    "ApproximateNeighbors",
     "ConvergenceWarning",
     "Embedding",
     "KMeansResult",

@@ -9,10 +9,12 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from . import _core, _graph, _recipe
+from ._approximate import check_search, is_search
 from ._arguments import check_choice, check_integer, check_number
 from ._graph import METRICS, NeighborGraph
 from ._kernel import KERNELS, check_bandwidth, shape_kernel
 from ._operators import OperatorSet, is_single
+from ._seed import check_seed
 from ._threads import n_threads
 from ._views import View, check_views
 
@@ -56,9 +58,11 @@ def build_operators(
         sample, ``sigma^2`` becomes ``sigma_i sigma_j`` (and ``b`` of the published kernel ``sqrt(b_i b_j)``).
     symmetrize : {"mean", "max", "min"}
         How the affinities of the two directions are combined; one missing direction counts as 0.
-    neighbors : {"auto", "exact"}, (indices, distances), sparse graph of distances, or KNeighborsTransformer
-        Where neighbours come from. A graph that is given is used whole: `n_neighbors` does not apply to it, and
-        "max-min" looks at its edges only.
+    neighbors : {"auto", "exact", "approx"}, ApproximateNeighbors, (indices, distances), sparse graph of distances, or \
+KNeighborsTransformer
+        Where neighbours come from. "auto" looks for approximate ones where exact ones would take more than half a
+        minute or so: from ``N^2 d = 2e12`` on, if ``d > 6``. A graph that is given is used whole: `n_neighbors` does
+        not apply to it, and "max-min" looks at its edges only.
     metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed"}
         Distance of two samples; for "precomputed" the view is an (N, N) matrix of distances (a sparse one is a
         graph, used whole).
@@ -72,7 +76,8 @@ def build_operators(
     dtype : {None, "float32", "float64"}
         Element type of the operators; None is float32 when every view is, else float64.
     random_state : int, RandomState, Generator or None
-        Accepted so that code need not change with the way neighbours are found; exact search draws nothing.
+        Seed of approximate neighbours; None is 0, so that a graph depends on nothing but the data. Exact search draws
+        nothing.
     n_jobs : int or None
         Threads for this call and for everything done with its result. None or -1: all. The result does not
         depend on it.
@@ -95,6 +100,7 @@ def build_operators(
     published = preset == "published"
     single = is_single(dtype, [view.data.dtype for view in views])
     threads = n_threads(n_jobs)
+    seed = _check_seed(random_state)
     per_view = {
         "n_neighbors": n_neighbors,
         "kernel": kernel,
@@ -112,7 +118,7 @@ def build_operators(
         _check_setting(setting, view)
     transitions, bandwidths, duplicates, recipes = [], [], [], []
     for view, setting in zip(views, settings, strict=True):
-        graph = _find_neighbors(view, setting, published, threads)
+        graph = _find_neighbors(view, setting, published, seed, threads)
         shape = shape_kernel(setting["kernel"], setting["bandwidth"], graph, published, view.name)
         transitions.append(
             _core.Transition.from_graph(
@@ -142,9 +148,15 @@ def build_operators(
 
 
 def nearest_neighbors(
-    X: Any, n_neighbors: int, *, metric: str = "euclidean", n_jobs: int | None = None
+    X: Any,
+    n_neighbors: int,
+    *,
+    metric: str = "euclidean",
+    method: Any = "exact",
+    random_state: Any = None,
+    n_jobs: int | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Exact nearest neighbours of every sample among the others.
+    """Nearest neighbours of every sample among the others.
 
     Parameters
     ----------
@@ -154,6 +166,10 @@ def nearest_neighbors(
         Number of other samples, between 1 and N - 1.
     metric : {"euclidean", "cosine", "correlation", "manhattan"}
         Distance of two samples.
+    method : {"exact", "approx", "auto"} or ApproximateNeighbors
+        Exact or approximate ones; "auto" as in :func:`build_operators`.
+    random_state : int, RandomState, Generator or None
+        Seed of approximate ones; None is 0.
     n_jobs : int or None
         Threads; None or -1: all. The result does not depend on it.
 
@@ -167,8 +183,16 @@ def nearest_neighbors(
     (view,) = check_views([X])
     check_choice("metric", metric, METRICS[:-1])
     k = check_integer("n_neighbors", n_neighbors, minimum=1, maximum=view.n_samples - 1)
-    indices, distances, _, exponent = _graph.search_table(view, k, metric, n_threads(n_jobs))
+    if not is_search(method):
+        raise TypeError(f"method: expected 'exact', 'approx', 'auto' or ApproximateNeighbors, got {method!r}")
+    check_search("method", method, view, metric)
+    seed = _check_seed(random_state)
+    indices, distances, _, exponent = _graph.search_table(view, k, metric, method, seed, n_threads(n_jobs))
     return indices, np.ldexp(distances, exponent) if exponent else distances
+
+
+def _check_seed(random_state: Any) -> int:
+    return 0 if random_state is None else check_seed(random_state)
 
 
 def _of_view(name: str, value: Any, v: int, names: list[str]) -> Any:
@@ -201,8 +225,6 @@ def _check_setting(setting: dict[str, Any], view: View) -> None:
     check_choice("symmetrize", setting["symmetrize"], ("mean", "max", "min"))
     check_choice("metric", setting["metric"], METRICS)
     check_number("anisotropy", setting["anisotropy"])
-    if isinstance(setting["neighbors"], str):
-        check_choice("neighbors", setting["neighbors"], ("auto", "exact"))
     check_bandwidth(setting["bandwidth"], view.n_samples, view.name)
     if isinstance(setting["n_neighbors"], str):
         check_choice("n_neighbors", setting["n_neighbors"], ("log",))
@@ -214,13 +236,15 @@ def _check_setting(setting: dict[str, Any], view: View) -> None:
         raise ValueError(
             f"metric: expected 'correlation' or 'precomputed' for kernel='correlation', got {setting['metric']!r}"
         )
+    if is_search(setting["neighbors"]):
+        check_search("neighbors", setting["neighbors"], view, setting["metric"])
 
 
-def _find_neighbors(view: View, setting: dict[str, Any], published: bool, threads: int) -> NeighborGraph:
-    if not isinstance(setting["neighbors"], str):
+def _find_neighbors(view: View, setting: dict[str, Any], published: bool, seed: int, threads: int) -> NeighborGraph:
+    if not is_search(setting["neighbors"]):
         return _graph.given(setting["neighbors"], view)
     k = setting["n_neighbors"]
     if k == "log":
         log = math.log(view.n_samples)
         k = min(max(math.floor(log) - 1 if published else math.ceil(log), 1), view.n_samples - 1)
-    return _graph.search(view, k, setting["metric"], threads)
+    return _graph.search(view, k, setting["metric"], setting["neighbors"], seed, threads)

@@ -24,6 +24,7 @@ __all__ = [
     "embed_multiview",
     "k_means",
     "knn",
+    "knn_approximate",
     "knn_sparse",
     "sample_rows",
     "silhouette",
@@ -76,6 +77,9 @@ def embed_multiview(
     n_threads: int,
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool]: ...
 def knn(x: _Floats, k: int, metric: str, method: str, n_threads: int) -> _Table: ...
+def knn_approximate(
+    x: _Floats, k: int, metric: str, effort: tuple[int, int, int, int, int], n_threads: int
+) -> _Table: ...
 def knn_sparse(
     n_cols: int,
     indptr: NDArray[np.int64],

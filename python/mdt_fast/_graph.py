@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from . import _core
+from ._approximate import find_effort
 from ._memory import require
 from ._views import Matrix, View
 
@@ -66,19 +67,21 @@ class NeighborGraph:
         return int(np.count_nonzero((self._reduce_rows(np.minimum) == 0) & has_neighbors))
 
 
-def search(view: View, n_neighbors: int, metric: str, n_threads: int) -> NeighborGraph:
-    """Exact neighbours of every sample."""
+def search(view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int, n_threads: int) -> NeighborGraph:
+    """Find the neighbours of every sample, as `neighbors` of :func:`build_operators` says."""
     if metric == "precomputed":
         return _from_distance_matrix(view.data, n_neighbors, view.name)
-    indices, distances, nearest_positive, exponent = search_table(view, n_neighbors, metric, n_threads)
-    return _from_table(indices, distances, nearest_positive, exponent)
+    return _from_table(*search_table(view, n_neighbors, metric, neighbors, seed, n_threads))
 
 
 def search_table(
-    view: View, n_neighbors: int, metric: str, n_threads: int, method: str = "auto"
+    view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int, n_threads: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]:
     """Return indices and distances of the neighbours in order, nearest positive distances, exponent."""
     X: Any = view.data
+    effort = find_effort(neighbors, view, metric)
+    if effort is not None:
+        return _core.knn_approximate(X, n_neighbors, metric, effort.parts(seed), n_threads)
     if sparse.issparse(X) and metric == "correlation":
         # Removing the mean of a row leaves nothing sparse.
         require(8 * X.shape[0] * X.shape[1], f"Xs ({view.name}): the correlation distance of a sparse view")
@@ -89,7 +92,7 @@ def search_table(
             used, columns = np.unique(X.indices, return_inverse=True)
             parts = (np.asarray(X.indptr, np.int64), columns.astype(np.int32), np.asarray(X.data, np.float64))
             return _core.knn_sparse(max(len(used), 1), *parts, n_neighbors, metric, n_threads)
-        return _core.knn(X, n_neighbors, metric, method, n_threads)
+        return _core.knn(X, n_neighbors, metric, "auto", n_threads)
     except ValueError as error:
         raise ValueError(f"Xs ({view.name}): {error}") from None
 
@@ -112,8 +115,8 @@ def given(neighbors: Any, view: View) -> NeighborGraph:
     if isinstance(neighbors, tuple) and len(neighbors) == 2:
         return _from_pair(*neighbors, view.n_samples, f"neighbors ({view.name})")
     raise TypeError(
-        f"neighbors ({view.name}): expected 'auto', 'exact', a pair (indices, distances), a sparse graph or a "
-        f"KNeighborsTransformer, got {neighbors!r}"
+        f"neighbors ({view.name}): expected 'auto', 'exact', 'approx', ApproximateNeighbors, a pair (indices, "
+        f"distances), a sparse graph or a KNeighborsTransformer, got {neighbors!r}"
     )
 
 

@@ -168,6 +168,8 @@ class MDT(InductiveEmbedder, _Searched):
     strategy: Any = "contrastive"
     n_clusters: Any = None
     quality: Any = "auto"
+    # Along a curve singular values differ by 1e-5: with a tolerance that is right for clusters it would look tangled.
+    tol: float = 1e-6
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Search for a trajectory of the views and embed the samples by it.

@@ -23,14 +23,15 @@ def run(output: Path, quick: bool, seed: int, n_jobs: int, command: str, console
         except OSError as error:
             raise OutputError(f"--output: expected a folder that can be written to, got {output}: {error}") from None
         began = time.perf_counter()
-        study = run_paper(
-            QUICK if quick else WHOLE,
-            rows=output / "rows.csv",
-            random_state=seed,
-            n_jobs=n_jobs,
-            progress=console.shows_progress,
-            say=console.say,
-        )
+        with console.collect_warnings():
+            study = run_paper(
+                QUICK if quick else WHOLE,
+                rows=output / "rows.csv",
+                random_state=seed,
+                n_jobs=n_jobs,
+                progress=console.shows_progress,
+                say=console.say,
+            )
         with figures_closed():
             written = write_results(study, output, command)
         table = study.tables["published"]

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,11 @@ from sklearn.utils import Bunch
 from .. import datasets
 from .._arguments import RandomStateLike, check_choice, check_integer
 from .._build import build_operators
+from .._embedding import embed
 from .._seed import check_seed
+from .._warnings import ConvergenceWarning
 from ._cases import Case
-from ._methods import find_method
+from ._methods import Found, Fused, Method, find_method
 from ._published import published_time
 from ._tables import markdown_table
 
@@ -44,6 +47,9 @@ N_COMPONENTS = 2
 # Of methods that draw at random.
 N_DRAWS = 4
 N_NEIGHBORS = 15
+# Of coordinates. Singular values of a walk along a curve differ by as little as 1e-5: with the usual tolerance, which
+# is right for clusters, their vectors are mixed, and the curve looks tangled.
+_TOLERANCE = 1e-6
 # Most pairs whose distances are compared, and the seed that they are drawn with.
 _N_PAIRS, _PAIR_SEED = 200_000, 0
 
@@ -94,6 +100,8 @@ class ManifoldRow:
         Diffusion time of the data, steps of the trajectory (0 where there is none).
     seconds : float
         Of finding the coordinates.
+    converged : bool
+        Whether everything reached its tolerance.
     trustworthiness, continuity, distances, parameter : float
         See :func:`measure`.
     """
@@ -104,6 +112,7 @@ class ManifoldRow:
     t: int
     length: int
     seconds: float
+    converged: bool
     trustworthiness: float
     continuity: float
     distances: float
@@ -228,12 +237,16 @@ def run_manifold(
     for method in (*METHODS, *(f"MDT-CST(t={t})" for t in manifold.times if t != case.t)):
         way = find_method(method)
         for draw in range(way.repeats(N_DRAWS, 1)[0]):
-            began = time.perf_counter()
-            found = way.find(case, int(np.random.SeedSequence((seed, draw)).generate_state(1)[0]), n_jobs)
-            seconds = time.perf_counter() - began
+            own_seed = int(np.random.SeedSequence((seed, draw)).generate_state(1)[0])
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                began = time.perf_counter()
+                found = _find(way, case, own_seed, n_jobs)
+                seconds = time.perf_counter() - began
+            converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
             length = 0 if found.trajectory is None else len(found.trajectory)
             numbers = measure(found.coordinates, bunch.target, manifold.kind)
-            rows.append(ManifoldRow(name, method, draw, case.t, length, seconds, **numbers))
+            rows.append(ManifoldRow(name, method, draw, case.t, length, seconds, converged, **numbers))
             coordinates[method, draw] = np.asarray(found.coordinates)
     return ManifoldResult(manifold, variant, rows, coordinates, bunch)
 
@@ -241,6 +254,16 @@ def run_manifold(
 def manifold_table(results: Sequence[ManifoldResult]) -> str:
     """Return a Markdown table for each manifold: methods down, draws averaged, the four numbers across."""
     return "\n\n".join(map(_one_table, results))
+
+
+def _find(way: Method, case: Case, seed: int, n_jobs: int | None) -> Found:
+    """Run a method, with coordinates as exact as a curve needs them."""
+    if isinstance(way, Fused):
+        return replace(way, options={**way.options, "tol": _TOLERANCE}).find(case, seed, n_jobs)
+    found = way.find(case, seed, n_jobs)
+    assert found.trajectory is not None
+    exact = embed(found.trajectory, case.n_components, tol=_TOLERANCE, random_state=seed)
+    return replace(found, coordinates=exact.coordinates)
 
 
 def _one_table(result: ManifoldResult) -> str:

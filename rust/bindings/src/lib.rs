@@ -60,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(embedding::embed_chains, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed_multiview, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
+    module.add_function(wrap_pyfunction!(neighbours::knn_approximate, module)?)?;
     module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;
     module.add_function(wrap_pyfunction!(kmeans::k_means, module)?)?;
     module.add_function(wrap_pyfunction!(quality::calinski_harabasz, module)?)?;

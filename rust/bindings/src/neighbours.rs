@@ -2,7 +2,7 @@
 
 use mdt_core::Real;
 use mdt_core::csr::Csr;
-use mdt_core::neighbours::{Coordinates, Method, Metric, NeighbourTable, nearest_neighbours};
+use mdt_core::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -76,9 +76,35 @@ pub fn knn<'py>(
     n_threads: usize,
 ) -> PyResult<Table<'py>> {
     let how = (self::metric(metric)?, self::method(method)?);
+    search_any(py, &x, k, how, n_threads)
+}
+
+/// `k` near other rows of every row of `x`, most of them the nearest; `effort` is (seed, trees, leaf, spare, sample).
+#[pyfunction]
+#[pyo3(signature = (x, k, metric, effort, n_threads))]
+pub fn knn_approximate<'py>(
+    py: Python<'py>,
+    x: AnyArray2<'py>,
+    k: usize,
+    metric: &str,
+    effort: (u64, usize, usize, usize, usize),
+    n_threads: usize,
+) -> PyResult<Table<'py>> {
+    let (seed, trees, leaf, spare, sample) = effort;
+    let how = (self::metric(metric)?, Method::Approximate(Effort { seed, trees, leaf, spare, sample }));
+    search_any(py, &x, k, how, n_threads)
+}
+
+fn search_any<'py>(
+    py: Python<'py>,
+    x: &AnyArray2<'py>,
+    k: usize,
+    how: (Metric, Method),
+    n_threads: usize,
+) -> PyResult<Table<'py>> {
     match x {
-        AnyArray2::F32(x) => search_dense(py, &x, k, how, n_threads),
-        AnyArray2::F64(x) => search_dense(py, &x, k, how, n_threads),
+        AnyArray2::F32(x) => search_dense(py, x, k, how, n_threads),
+        AnyArray2::F64(x) => search_dense(py, x, k, how, n_threads),
     }
 }
 

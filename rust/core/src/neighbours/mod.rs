@@ -12,6 +12,7 @@
 //! | `tree` | a k-d tree for very few dimensions |
 //! | `cross` | from new points to those of a graph: whom they choose, and who would have chosen them |
 
+mod approximate;
 mod cross;
 mod nearest;
 mod points;
@@ -19,6 +20,7 @@ mod scan;
 mod screen;
 mod tree;
 
+pub use approximate::Effort;
 pub use cross::{CrossTable, Reach, Side, cross_neighbours};
 pub use points::{Coordinates, Metric};
 
@@ -36,8 +38,8 @@ const TREE_MANY_POINTS: usize = 30_000;
 /// Below this many points a scan fits the cache and nothing beats it.
 const TREE_MIN_POINTS: usize = 256;
 
-/// How to look for neighbours; every method gives the same answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How to look for neighbours; all methods but the last give the same answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Method {
     /// The faster of the two for this size and dimension.
     Auto,
@@ -45,6 +47,9 @@ pub enum Method {
     Scan,
     /// A k-d tree (dense coordinates only).
     Tree,
+    /// Most of the nearest neighbours, in time that grows little faster than the number of points (dense coordinates and
+    /// squared distances only).
+    Approximate(Effort),
 }
 
 /// The `k` nearest other points of each point, in order of (distance, index).
@@ -121,6 +126,9 @@ impl<T: Real> Points<'_, T> {
                 let most = if many { TREE_MAX_DIMENSIONS_OF_MANY } else { TREE_MAX_DIMENSIONS };
                 let few = points.dimension() <= most && points.len() >= TREE_MIN_POINTS;
                 match method {
+                    Method::Approximate(effort) if points.metric().is_squared() => {
+                        approximate::search(points, k, &effort, exec)
+                    }
                     Method::Tree => tree::search(points, k, exec),
                     Method::Auto if few => tree::search(points, k, exec),
                     _ => scan::search(points, k, exec),

@@ -156,6 +156,13 @@ impl Centred {
         Ok(Self { mean, scale, scaled_squared_norms })
     }
 
+    /// A row as the screen has it: less the mean, scaled.
+    pub fn enter<T: Real, E: Real>(&self, row: &[T], out: &mut [E]) {
+        for ((s, v), m) in out.iter_mut().zip(row).zip(&self.mean) {
+            *s = E::from_f64((v.to_f64() - m) * self.scale);
+        }
+    }
+
     /// Squared distance of point `i` from the mean.
     pub fn squared_norm(&self, i: usize) -> f64 {
         self.scaled_squared_norms[i] / self.scale / self.scale
@@ -178,9 +185,7 @@ impl<E: Real> DenseScreen<E> {
             |first, piece, ()| -> Result<()> {
                 let rows = points.data[first..].chunks_exact(dimension);
                 for (scaled, row) in piece.chunks_exact_mut(dimension).zip(rows) {
-                    for ((s, v), m) in scaled.iter_mut().zip(row).zip(&centred.mean) {
-                        *s = E::from_f64((v.to_f64() - m) * centred.scale);
-                    }
+                    centred.enter(row, scaled);
                 }
                 Ok(())
             },

@@ -66,8 +66,7 @@ fn compare<E: Real>(
         let line = &values[i * n..(i + 1) * n];
         let (own, norm) = (bars[i], norms[i]);
         for j in i + 1..n {
-            // The value is `|y|^2 - 2 x.y`: for x it has to be below `worst - |x|^2`; for y, below `worst - |y|^2` once
-            // `|x|^2 - |y|^2` is added, which is below `worst(y) - |x|^2` itself.
+            // The squared distance is about the value and `|x|^2`.
             let q = members[j];
             if line[j] < own || line[j] + norm < worst[q as usize] {
                 let distance = cloud.squared_distance(p, q);

@@ -1,0 +1,103 @@
+"""`mdt-fast study` on small data that go by published names: what it writes, and that it goes on where it was."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import mdt_fast as mdt
+from mdt_fast._cli.main import cli
+from mdt_fast.study import _cases, _manifold, _paper
+from mdt_fast.study._rows import read_rows
+
+TINY = _paper.Profile(
+    n_runs=2,
+    n_searches=1,
+    presets=("published", None),
+    noise=(0.05, 0.5),
+    noise_runs=1,
+    noise_draws=2,
+    lengths=(1, 2, 3),
+    length_draws=2,
+)
+
+
+def blobs(n_views, s=0.5):
+    return mdt.datasets.make_multiview_blobs(
+        80, n_views=n_views, n_clusters=3, cluster_std=3.0 + 4.0 * s, random_state=0
+    )
+
+
+def missing():
+    raise FileNotFoundError("Yale.mat is not in the folder")
+
+
+@pytest.fixture
+def study(monkeypatch, tmp_path):
+    known = {
+        "K-MvMNIST": (functools.partial(blobs, 2), 2, _cases._build),
+        "MSRC-v5": (functools.partial(blobs, 3), 3, _cases._build),
+        "Yale": (missing, 3, _cases._build),
+    }
+    monkeypatch.setattr(_cases, "_KNOWN", known)
+    monkeypatch.setattr(_paper, "DATASETS", tuple(known))
+    for name in ("QUICK", "WHOLE"):
+        monkeypatch.setattr(f"mdt_fast._cli.study.{name}", TINY)
+    small = functools.partial(_manifold.run_manifold, n_samples=60)
+    monkeypatch.setattr(_paper, "run_manifold", small)
+    monkeypatch.setattr(_paper, "MANIFOLDS", {"Helix-B": _manifold.MANIFOLDS["Helix-B"]})
+
+    def call(*options):
+        return CliRunner().invoke(cli, ["study", "--output", str(tmp_path), "--jobs", "1", *options])
+
+    return call, tmp_path
+
+
+def test_it_writes_the_document_and_goes_on_where_it_was(study):
+    call, folder = study
+    first = call("--json")
+    assert first.exit_code == 0, first.output
+    told = json.loads(first.stdout)
+    assert 0 <= told["agreeing"] <= told["cells"]
+    assert list(told["missing"]) == ["Yale"]
+    text = (folder / "results.md").read_text()
+    # Every picture is there, and nothing of the template is left.
+    pictures = [part.split(")")[0] for part in text.split("](")[1:] if part.startswith("images")]
+    assert len(pictures) == 8
+    assert all((folder / name).stat().st_size > 1000 for name in pictures)
+    assert "$" not in text
+    assert "Yale" in text.split("## Ours")[0]
+    rows = read_rows(folder / "rows.csv")
+    assert {row.preset for row in rows} == {"published", ""}
+    # Published times, where there are any: 10 for K-MvMNIST, 9 for MSRC.
+    assert {(row.dataset, row.t) for row in rows if row.preset} == {
+        ("K-MvMNIST(s=0.05)", 10), ("K-MvMNIST(s=0.50)", 10), ("MSRC-v5", 9)
+    }  # fmt: skip
+    for table in ("published", "text"):
+        for name in ("ami.md", "ami.tex", "ari.md", "ari.tex", "nmi.md", "acc.tex", "ch.md", "ch.tex"):
+            assert (folder / "tables" / table / name).exists()
+    before = (folder / "rows.csv").read_bytes()
+    again = call("--quick")
+    assert again.exit_code == 0, again.output
+    assert "published cells are within two standard deviations" in again.stdout
+    assert (folder / "rows.csv").read_bytes() == before
+
+
+def test_without_any_data_it_says_so(study, monkeypatch):
+    call, _ = study
+    monkeypatch.setattr(_paper, "DATASETS", ("Yale",))
+    result = call()
+    assert result.exit_code == 2
+    assert "expected at least one of Yale" in result.stderr
+
+
+def test_a_file_in_the_way(study):
+    call, folder = study
+    (folder / "rows.csv").write_text("something else\n")
+    result = call()
+    assert result.exit_code == 2
+    assert "rows: expected a file with the columns" in result.stderr
+    assert (folder / "rows.csv").read_text() == "something else\n"
