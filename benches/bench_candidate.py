@@ -25,11 +25,11 @@ def evaluate(W: mdt.Trajectory) -> float:
     return mdt.quality.calinski_harabasz(W.operators, labels)
 
 
-def evaluate_densely(views: list[np.ndarray], before: np.ndarray) -> float:
+def evaluate_densely(views: list[np.ndarray], before: np.ndarray, n_clusters: int = CLUSTERS) -> float:
     """Do the same with N x N matrices."""
     U, s, _ = np.linalg.svd(views[0] @ before)
-    coordinates = U[:, 1 : CLUSTERS + 1] * s[1 : CLUSTERS + 1]
-    labels = KMeans(CLUSTERS, n_init=1, random_state=0).fit_predict(coordinates)
+    coordinates = U[:, 1 : n_clusters + 1] * s[1 : n_clusters + 1]
+    labels = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(coordinates)
     return float(np.mean([calinski_harabasz_score(P, labels) for P in views]))
 
 

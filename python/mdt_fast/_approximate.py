@@ -1,4 +1,4 @@
-"""Approximate neighbours: how hard to try, and when they are worth it."""
+"""Approximate neighbours: how good they have to be, and when they are worth it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy import sparse
 
-from ._arguments import check_choice, check_integer
+from ._arguments import check_choice, check_number
 from ._views import View
 
 # Up to here exact neighbours come from a tree, which approximate ones do not beat.
@@ -18,51 +18,35 @@ _EXACT_PRODUCTS = 2e12
 
 @dataclass(frozen=True)
 class ApproximateNeighbors:
-    """How hard to look for approximate neighbours, to be given as `neighbors` to :func:`build_operators`.
+    """How good approximate neighbours have to be, to be given as `neighbors` to :func:`build_operators`.
 
     Trees with large leaves, in which all pairs are compared, give a first graph; rounds in which neighbours of
-    neighbours are compared mend it. Distances are exact, only the choice of neighbours is approximate. The defaults
-    find at least 95 % of the nearest 15 on the data sets of `benches/RESULTS.md`; more of anything finds more and takes
-    longer.
+    neighbours are compared mend it. Then 512 samples are compared with all others: as long as too many of their
+    neighbours are missing, there are more trees. Distances are exact, only the choice of neighbours is approximate.
 
     Parameters
     ----------
-    n_trees : int
-        Number of trees.
-    leaf_size : int
-        Samples in a leaf at most.
-    n_spare : int
-        Neighbours kept on the way beyond those asked for.
-    n_candidates : int
-        Neighbours of a sample that are compared with each other in a round.
+    recall : float
+        Share of the nearest neighbours that are to be found, up to 1; known to about 0.004. The more, the longer it
+        takes, in the end as long as an exact search.
 
     Examples
     --------
     >>> import numpy as np
     >>> import mdt_fast as mdt
-    >>> X = np.random.default_rng(0).normal(size=(1000, 8))
-    >>> found, _ = mdt.nearest_neighbors(X, 15, method=mdt.ApproximateNeighbors(n_trees=2))
+    >>> X = np.random.default_rng(0).normal(size=(3000, 12))
+    >>> found, _ = mdt.nearest_neighbors(X, 15, method=mdt.ApproximateNeighbors(recall=0.9))
     >>> exact, _ = mdt.nearest_neighbors(X, 15)
     >>> share = np.mean([len(set(a) & set(b)) / 15 for a, b in zip(found, exact)])
-    >>> bool(share > 0.95)
+    >>> bool(share > 0.9)
     True
     """
 
-    n_trees: int = 6
-    leaf_size: int = 512
-    n_spare: int = 10
-    n_candidates: int = 20
+    recall: float = 0.95
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        check_integer("n_trees", self.n_trees, minimum=1, maximum=1000)
-        check_integer("leaf_size", self.leaf_size, minimum=8, maximum=2**20)
-        check_integer("n_spare", self.n_spare, minimum=0, maximum=2**16)
-        check_integer("n_candidates", self.n_candidates, minimum=1, maximum=2**16)
-
-    def parts(self, seed: int) -> tuple[int, int, int, int, int]:
-        """Return what the core takes."""
-        return seed, self.n_trees, self.leaf_size, self.n_spare, self.n_candidates
+        check_number("recall", self.recall, maximum=1.0)
 
 
 def is_search(neighbors: Any) -> bool:
@@ -80,7 +64,7 @@ def check_search(name: str, neighbors: Any, view: View, metric: str) -> None:
 
 
 def find_effort(neighbors: Any, view: View, metric: str) -> ApproximateNeighbors | None:
-    """Return the effort with which to look for approximate neighbours, None for exact ones."""
+    """Return how good approximate neighbours have to be, None for exact ones."""
     if isinstance(neighbors, ApproximateNeighbors):
         return neighbors
     if neighbors == "approx" or (neighbors == "auto" and _pays(view, metric)):

@@ -81,7 +81,7 @@ def search_table(
     X: Any = view.data
     effort = find_effort(neighbors, view, metric)
     if effort is not None:
-        return _core.knn_approximate(X, n_neighbors, metric, effort.parts(seed), n_threads)
+        return _core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads)
     if sparse.issparse(X) and metric == "correlation":
         # Removing the mean of a row leaves nothing sparse.
         require(8 * X.shape[0] * X.shape[1], f"Xs ({view.name}): the correlation distance of a sparse view")

@@ -67,6 +67,7 @@ fn search_dense<'py, T: Real + Element>(
 /// The `k` nearest other rows of every row of `x`.
 #[pyfunction]
 #[pyo3(signature = (x, k, metric, method, n_threads))]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
 pub fn knn<'py>(
     py: Python<'py>,
     x: AnyArray2<'py>,
@@ -79,19 +80,20 @@ pub fn knn<'py>(
     search_any(py, &x, k, how, n_threads)
 }
 
-/// `k` near other rows of every row of `x`, most of them the nearest; `effort` is (seed, trees, leaf, spare, sample).
+/// `k` near other rows of every row of `x`, of which a share of `recall` are the nearest.
 #[pyfunction]
-#[pyo3(signature = (x, k, metric, effort, n_threads))]
+#[pyo3(signature = (x, k, metric, recall, seed, n_threads))]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
 pub fn knn_approximate<'py>(
     py: Python<'py>,
     x: AnyArray2<'py>,
     k: usize,
     metric: &str,
-    effort: (u64, usize, usize, usize, usize),
+    recall: f64,
+    seed: u64,
     n_threads: usize,
 ) -> PyResult<Table<'py>> {
-    let (seed, trees, leaf, spare, sample) = effort;
-    let how = (self::metric(metric)?, Method::Approximate(Effort { seed, trees, leaf, spare, sample }));
+    let how = (self::metric(metric)?, Method::Approximate(Effort { seed, recall }));
     search_any(py, &x, k, how, n_threads)
 }
 

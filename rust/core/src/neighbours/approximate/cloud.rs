@@ -71,6 +71,15 @@ impl<E: Real> Cloud<E> {
         Ok(Self { data, norms, dimension })
     }
 
+    /// `|y|^2 - 2 x.y` for each `x` of some points and every `y` of the places `first..first + count`, a line for each `x`.
+    pub fn compare(&self, points: &[u32], first: usize, count: usize) -> Vec<E> {
+        let d = self.dimension;
+        let rows: Vec<E> = points.iter().flat_map(|&p| self.row(p)).copied().collect();
+        let mut values = vec![E::ZERO; points.len() * count];
+        multiply(&rows, &self.data[first * d..(first + count) * d], d, &self.norms[first..first + count], &mut values);
+        values
+    }
+
     pub fn len(&self) -> usize {
         self.norms.len()
     }
@@ -109,6 +118,18 @@ fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 
+/// `|y|^2 - 2 x.y` for every row `x` of `xs` and `y` of `ys`.
+fn multiply<E: Real>(xs: &[E], ys: &[E], dimension: usize, norms: &[E], out: &mut [E]) {
+    let (m, n) = (xs.len() / dimension, ys.len() / dimension);
+    let left = MatRef::from_row_major_slice(xs, m, dimension);
+    let right = MatRef::from_row_major_slice(ys, n, dimension).transpose();
+    let product = MatMut::from_row_major_slice_mut(&mut *out, m, n);
+    E::multiply(product, Accum::Replace, left, right, E::from_f64(-2.0));
+    for line in out.chunks_exact_mut(n) {
+        line.iter_mut().zip(norms).for_each(|(value, &norm)| *value += norm);
+    }
+}
+
 /// A few points brought together, and products between them.
 pub(super) struct Gathered<E> {
     rows: Vec<E>,
@@ -135,16 +156,10 @@ impl<E: Real> Gathered<E> {
     /// `|y|^2 - 2 x.y` for each `x` of the rows `first..first + count` and every `y`, a line for each `x`: squared distances
     /// up to rounding and to `|x|^2`, see [`Self::norm`].
     pub fn compare(&mut self, first: usize, count: usize) -> &mut [E] {
-        let (n, d) = (self.norms.len(), self.dimension);
+        let d = self.dimension;
         self.values.clear();
-        self.values.resize(count * n, E::ZERO);
-        let left = MatRef::from_row_major_slice(&self.rows[first * d..(first + count) * d], count, d);
-        let right = MatRef::from_row_major_slice(&self.rows, n, d).transpose();
-        let out = MatMut::from_row_major_slice_mut(&mut self.values, count, n);
-        E::multiply(out, Accum::Replace, left, right, E::from_f64(-2.0));
-        for line in self.values.chunks_exact_mut(n) {
-            line.iter_mut().zip(&self.norms).for_each(|(value, &norm)| *value += norm);
-        }
+        self.values.resize(count * self.norms.len(), E::ZERO);
+        multiply(&self.rows[first * d..(first + count) * d], &self.rows, d, &self.norms, &mut self.values);
         &mut self.values
     }
 

@@ -102,6 +102,10 @@ fn invite<E: Real>(graph: &mut Graph<E>, sample: usize, seed: u64, exec: &Exec) 
                 list.push((lot(point, other, seed), other));
             }
             let begin = meetings.members.len();
+            if fresh.is_empty() {
+                meetings.bounds.push((begin, begin, begin));
+                continue;
+            }
             for list in [&mut fresh, &mut settled] {
                 // A pair has one lot, from whichever side: those that chose each other stand together.
                 list.sort_unstable();
@@ -112,7 +116,9 @@ fn invite<E: Real>(graph: &mut Graph<E>, sample: usize, seed: u64, exec: &Exec) 
             meetings.members.extend(chosen.clone());
             let middle = meetings.members.len();
             // One that is fresh from one side and settled from the other comes once.
-            meetings.members.extend(settled.iter().map(|&(_, other)| other).filter(|o| !chosen.clone().any(|c| c == *o)));
+            meetings
+                .members
+                .extend(settled.iter().map(|&(_, other)| other).filter(|o| !chosen.clone().any(|c| c == *o)));
             meetings.bounds.push((begin, middle, meetings.members.len()));
             for entry in row.iter_mut().filter(|entry| entry.is_fresh()) {
                 if chosen.clone().any(|c| c == entry.index()) {

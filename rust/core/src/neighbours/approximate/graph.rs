@@ -91,9 +91,7 @@ impl<E: Real> Graph<E> {
 
 /// Enters a neighbour in a row that is sorted by (distance, index), unless it is there already or too far.
 fn insert<E: Real>(row: &mut [Entry<E>], distance: E, index: u32) -> bool {
-    let nearer = |entry: &Entry<E>| {
-        entry.distance < distance || (entry.distance == distance && entry.index() <= index)
-    };
+    let nearer = |entry: &Entry<E>| entry.distance < distance || (entry.distance == distance && entry.index() <= index);
     let place = row.partition_point(nearer);
     // An entry is found once at one distance, so that it can only be right before the place.
     if place == row.len() || (place > 0 && row[place - 1].index() == index) {

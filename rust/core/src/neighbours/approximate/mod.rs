@@ -1,7 +1,8 @@
 //! Approximate neighbours of many points.
 //!
 //! A few trees of large leaves, in which all pairs are compared by matrix products, give a first graph; rounds over
-//! neighbours of neighbours (NN-descent) mend it. Candidates are screened by products and confirmed by differences; the
+//! neighbours of neighbours (NN-descent) mend it. Some points are then compared with all others: as long as too many
+//! neighbours are missing, there are more trees with leaves twice as large. Candidates are screened by products and confirmed by differences; the
 //! distances of the answer are exact, only its members are approximate. Points are renumbered along the first tree, so
 //! that those that meet lie together in memory.
 //!
@@ -11,11 +12,13 @@
 //! | `forest` | trees that bring near points together |
 //! | `graph` | the best neighbours so far, the same whatever the order in which they were found |
 //! | `descent` | comparing neighbours of neighbours |
+//! | `probe` | how many are still missing |
 
 mod cloud;
 mod descent;
 mod forest;
 mod graph;
+mod probe;
 
 use super::Found;
 use super::nearest::Nearest;
@@ -32,26 +35,28 @@ use graph::{Finds, Graph};
 const LEAVES_PER_TURN: usize = 64;
 /// Rows of a leaf that are multiplied with all of it at a time.
 const ROWS_PER_PRODUCT: usize = 128;
-/// Rounds end when fewer than this share of all entries is new.
+/// Once fewer than this share of all entries is new after a round, it is worth looking whether the graph suffices.
+const NEARLY_SETTLED: f64 = 0.05;
+/// Rounds end when fewer than this share is new.
 const SETTLED: f64 = 0.002;
-/// Rounds at most; they usually end long before.
-const MAX_ROUNDS: usize = 30;
 /// Rows of the answer that one thread makes at a time.
 const ROWS_PER_PIECE: usize = 512;
 
-/// How hard to try.
+/// Trees of a stage, and points in a leaf of the first one; each further stage has leaves of twice the size.
+const TREES: usize = 3;
+const LEAF: usize = 1024;
+/// Neighbours kept on the way beyond those asked for.
+const SPARE: usize = 5;
+/// Neighbours of a point that meet in a round, fresh and settled each.
+const SAMPLE: usize = 15;
+
+/// How good the answer has to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
     /// Of the random directions and samples.
     pub seed: u64,
-    /// Number of trees.
-    pub trees: usize,
-    /// Points in a leaf at most.
-    pub leaf: usize,
-    /// Neighbours kept on the way beyond those asked for.
-    pub spare: usize,
-    /// Neighbours of a point that meet in a round, fresh and settled each.
-    pub sample: usize,
+    /// Share of the nearest neighbours that are to be found, estimated on some points.
+    pub recall: f64,
 }
 
 /// `k` near others of every point.
@@ -77,29 +82,40 @@ fn find<T: Real, E: Real>(
     exec: &Exec,
 ) -> Result<Vec<Found>> {
     let n = cloud.len();
-    let width = (k + effort.spare).min(n - 1);
+    let width = (k + SPARE).min(n - 1);
+    let seed = |purpose: u64| mix(effort.seed ^ mix(purpose));
     // Every leaf has more than `width` points, so that no row is left with an empty place.
-    let largest = effort.leaf.max(2 * width + 2);
-    let first = grow(&cloud, largest, mix(effort.seed), exec)?;
+    let mut leaf = LEAF.max(2 * width + 2);
+    let Leaves { order, ranges } = grow(&cloud, leaf, seed(0), exec)?;
     let cloud = {
-        let before = cloud;
-        before.reordered(&first.order, exec)?
+        let unordered = cloud;
+        unordered.reordered(&order, exec)?
     };
     let mut graph = Graph::new(n, width);
-    let Leaves { order, ranges } = first;
-    let leaves = Leaves { order: (0..n as u32).collect(), ranges };
-    compare_leaves(&cloud, &leaves, &mut graph, exec)?;
-    for tree in 1..effort.trees {
-        let leaves = grow(&cloud, largest, mix(effort.seed) ^ mix(tree as u64), exec)?;
-        compare_leaves(&cloud, &leaves, &mut graph, exec)?;
-    }
-    for round in 0..MAX_ROUNDS {
-        let entered = descent::round(&cloud, &mut graph, effort.sample, mix(effort.seed ^ mix(!(round as u64))), exec)?;
-        if (entered as f64) < SETTLED * graph.entries.len() as f64 {
-            break;
+    compare_leaves(&cloud, &Leaves { order: (0..n as u32).collect(), ranges }, &mut graph, exec)?;
+    let (mut trees, mut rounds) = (1_usize, 0);
+    loop {
+        while !trees.is_multiple_of(TREES) {
+            compare_leaves(&cloud, &grow(&cloud, leaf, seed(2 * trees as u64), exec)?, &mut graph, exec)?;
+            trees += 1;
         }
+        let mut fresh = 1.0;
+        while fresh >= SETTLED {
+            let entered = descent::round(&cloud, &mut graph, SAMPLE, seed(2 * rounds + 1), exec)?;
+            rounds += 1;
+            fresh = entered as f64 / graph.entries.len() as f64;
+            if fresh < NEARLY_SETTLED && probe::suffices(&cloud, &graph, k, effort.recall, seed(!0), exec)? {
+                return finish(points, &graph, &order, k, exec);
+            }
+        }
+        // A leaf with all points has compared all of them.
+        if leaf >= n {
+            return finish(points, &graph, &order, k, exec);
+        }
+        leaf *= 2;
+        compare_leaves(&cloud, &grow(&cloud, leaf, seed(2 * trees as u64), exec)?, &mut graph, exec)?;
+        trees += 1;
     }
-    finish(points, &graph, &order, k, exec)
 }
 
 /// Compares all pairs inside each leaf.
@@ -144,7 +160,8 @@ fn smallest<E: Real>(values: &[E], count: usize, bar: E, best: &mut Vec<(E, usiz
     best.clear();
     let mut bar = bar;
     for (group, chunk) in values.chunks(GROUP).enumerate() {
-        if !chunk.iter().fold(false, |any, &value| any | (value < bar)) {
+        // Counted, because a search for the first one would look at them one by one.
+        if chunk.iter().filter(|&&value| value < bar).count() == 0 {
             continue;
         }
         for (i, &value) in chunk.iter().enumerate() {
