@@ -7,7 +7,7 @@ RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml C
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-slow lint bench bench-rust format clean
+.PHONY: help demo test test-rust test-python test-slow lint bench bench-million bench-rust results format clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,16 @@ lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, stub check
 bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benches/run.py
+
+bench-million: $(INSTALLED) ## the whole job at up to a million samples (takes most of an hour)
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python benches/bench_million.py
+
+results: $(INSTALLED) ## the published study, as docs/results.md (takes an hour; what is in study-output is not run again)
+	$(BIN)/mdt-fast study --output study-output
+	mkdir -p docs/images/study
+	cp study-output/results.md docs/results.md
+	cp study-output/images/study/*.png docs/images/study/
 
 bench-rust: ## criterion benchmarks of the kernels alone
 	cargo bench --package mdt-core

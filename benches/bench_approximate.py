@@ -1,0 +1,158 @@
+"""Approximate neighbours against pynndescent and faiss, each at several settings: seconds and recall of 15 neighbours.
+
+Every competitor has two threads. Its line is the first setting that reaches the recall wanted, or the last one tried;
+pynndescent is run once before, so that its compilation is not counted.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import mdt_fast as mdt
+from timing import print_table
+
+THREADS = 2
+K = 15
+WANTED = 0.95
+PROBES = 1000
+
+Found = tuple[float, np.ndarray]
+
+
+def surface(n: int, d: int) -> np.ndarray:
+    """Eight hidden dimensions, curled up in d."""
+    rng = np.random.default_rng(0)
+    hidden = np.tanh(rng.normal(size=(n, 8)) @ rng.normal(size=(8, 64)) / 2)
+    return (hidden @ rng.normal(size=(64, d))).astype(np.float32)
+
+
+def blobs(n: int, d: int) -> np.ndarray:
+    """Ten round clusters: as many dimensions as there are columns."""
+    views = mdt.datasets.make_multiview_blobs(n, n_views=1, n_features=d, n_clusters=10, random_state=0).views
+    return views[0].astype(np.float32)
+
+
+def mnist() -> np.ndarray:
+    from mdt_fast.datasets._files import locate
+    from mdt_fast.datasets._mnist import read_idx
+
+    images, _ = locate("mnist", None, False)
+    return read_idx(images, 60_000).reshape(60_000, -1).astype(np.float32)
+
+
+def timed(work: Callable[[], np.ndarray]) -> Found:
+    began = time.perf_counter()
+    found = work()
+    return time.perf_counter() - began, found
+
+
+def ours(X: np.ndarray) -> Iterator[tuple[str, Found]]:
+    method = mdt.ApproximateNeighbors(WANTED)
+    yield "", timed(lambda: mdt.nearest_neighbors(X, K, method=method, n_jobs=THREADS)[0])
+
+
+def exact(X: np.ndarray) -> Iterator[tuple[str, Found]]:
+    yield "", timed(lambda: mdt.nearest_neighbors(X, K, n_jobs=THREADS)[0])
+
+
+def pynndescent(X: np.ndarray) -> Iterator[tuple[str, Found]]:
+    from pynndescent import NNDescent
+
+    def search(data: np.ndarray, width: int) -> np.ndarray:
+        return NNDescent(data, n_neighbors=width, random_state=0, n_jobs=THREADS).neighbor_graph[0][:, 1 : K + 1]
+
+    search(X[:2000], K + 1)
+    for width in (16, 24, 32, 48):
+        yield f"n_neighbors={width}", timed(lambda width=width: search(X, width))
+
+
+def faiss_hnsw(X: np.ndarray) -> Iterator[tuple[str, Found]]:
+    import faiss
+
+    for links, effort in ((16, 40), (16, 80), (32, 120)):
+
+        def search(links: int = links, effort: int = effort) -> np.ndarray:
+            index = faiss.IndexHNSWFlat(X.shape[1], links)
+            index.hnsw.efConstruction, index.hnsw.efSearch = effort, effort
+            index.add(X)
+            return others(index.search(X, K + 1)[1])
+
+        yield f"M={links}, ef={effort}", timed(search)
+
+
+def faiss_ivf(X: np.ndarray) -> Iterator[tuple[str, Found]]:
+    import faiss
+
+    n_lists = int(4 * np.sqrt(len(X)))
+    for n_probe in (8, 32, 128):
+
+        def search(n_probe: int = n_probe) -> np.ndarray:
+            index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], n_lists)
+            index.train(X[: 40 * n_lists])
+            index.add(X)
+            index.nprobe = n_probe
+            return others(index.search(X, K + 1)[1])
+
+        yield f"nlist={n_lists}, nprobe={n_probe}", timed(search)
+
+
+def others(found: np.ndarray) -> np.ndarray:
+    """Leave out the sample itself, or the last where it is not there."""
+    itself = found == np.arange(len(found))[:, None]
+    itself[~itself.any(axis=1), -1] = True
+    return found[~itself].reshape(len(found), -1)
+
+
+def recall(X: np.ndarray, found: np.ndarray) -> float:
+    """Share of the nearest neighbours of some samples that are there; equally near ones count alike."""
+    rows = np.random.default_rng(1).choice(len(X), PROBES, replace=False)
+    hits = 0
+    for row in rows:
+        distances = ((X - X[row]) ** 2).sum(axis=1)
+        distances[row] = np.inf
+        last = np.partition(distances, K - 1)[K - 1]
+        mine = found[row]
+        hits += np.count_nonzero(distances[mine[(mine >= 0) & (mine != row)]] <= last * (1 + 1e-6))
+    return hits / (K * PROBES)
+
+
+def compare(name: str, X: np.ndarray, competitors: dict[str, Any]) -> None:
+    lines, base = [], None
+    for competitor, search in competitors.items():
+        tried = []
+        for setting, (seconds, found) in search(X):
+            tried.append((setting, seconds, recall(X, found)))
+            if tried[-1][2] >= WANTED:
+                break
+        setting, seconds, share = tried[-1]
+        base = base or seconds
+        lines.append([competitor, setting, f"{seconds:.1f}", f"{share:.3f}", f"{seconds / base:.1f}"])
+    print(f"### {name}: N = {len(X):,}, d = {X.shape[1]}\n")
+    print_table(["", "setting", "seconds", "recall", "against ours"], lines)
+
+
+def run(sizes: list[int], dimensions: list[int], with_mnist: bool, names: list[str]) -> None:
+    import faiss
+
+    faiss.omp_set_num_threads(THREADS)
+    known = {"ours": ours, "exact": exact, "pynndescent": pynndescent, "HNSW": faiss_hnsw, "IVF": faiss_ivf}
+    competitors = {name: known[name] for name in names}
+    for n in sizes:
+        for d in dimensions:
+            compare("surface of 8 dimensions", surface(n, d), competitors)
+            compare("ten round clusters", blobs(n, d), competitors)
+    if with_mnist:
+        compare("MNIST, pixels", mnist(), competitors)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100_000])
+    parser.add_argument("--dimensions", type=int, nargs="*", default=[20, 50, 100])
+    parser.add_argument("--mnist", action="store_true")
+    parser.add_argument("--only", nargs="*", default=["ours", "exact", "pynndescent", "HNSW", "IVF"])
+    given = parser.parse_args()
+    run(given.sizes, given.dimensions, given.mnist, given.only)

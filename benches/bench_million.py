@@ -1,0 +1,80 @@
+"""The whole job at growing sizes: neighbours, operators, diffusion time, beam search, labels, in float32.
+
+Two views of 50 columns, ten clusters, 15 neighbours, width 2, depth 12. Each size runs in a process of its own: the peak of
+memory is that of a process.
+"""
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+from sklearn.metrics import adjusted_mutual_info_score
+
+import mdt_fast as mdt
+from bench_build import peak_megabytes
+from timing import print_table
+
+SIZES = (10_000, 100_000, 1_000_000)
+CLUSTERS, DEPTH, NEIGHBORS = 10, 12, 15
+STAGES = ("neighbours and operators", "diffusion time", "beam search", "labels")
+
+
+def views_of(n: int) -> tuple[list[np.ndarray], np.ndarray]:
+    # Clusters that touch: each view alone mixes some of them up.
+    bunch = mdt.datasets.make_multiview_blobs(n, n_features=50, n_clusters=CLUSTERS, cluster_std=6.0, random_state=0)
+    return [view.astype(np.float32) for view in bunch.views], bunch.target
+
+
+def job(n: int, neighbors: str) -> dict[str, float]:
+    """Do the job and say how long each stage took, the peak of memory and the agreement with the planted labels."""
+    views, target = views_of(n)
+    before = peak_megabytes()
+    marks = [time.perf_counter()]
+    ops = mdt.build_operators(views, n_neighbors=NEIGHBORS, neighbors=neighbors)
+    marks.append(time.perf_counter())
+    t = mdt.select_time(ops).t
+    marks.append(time.perf_counter())
+    found = mdt.search(ops, CLUSTERS, t=t, max_steps=DEPTH, progress=False)
+    marks.append(time.perf_counter())
+    coordinates = mdt.embed(found.trajectory, CLUSTERS).coordinates
+    labels = mdt.k_means(coordinates, CLUSTERS, n_init=10, random_state=0).labels
+    marks.append(time.perf_counter())
+    seconds = dict(zip(STAGES, np.diff(marks).tolist(), strict=True))
+    return {
+        "n": n, **seconds, "total": marks[-1] - marks[0], "t": t, "candidates": found.n_evaluations,
+        "entries": sum(P.nnz for P in ops.views), "peak": peak_megabytes(), "views": before,
+        "ami": float(adjusted_mutual_info_score(target, labels)),
+        "search_ami": float(adjusted_mutual_info_score(target, found.labels)),
+    }  # fmt: skip
+
+
+def run(sizes: tuple[int, ...]) -> None:
+    results = []
+    for n in sizes:
+        out = subprocess.run([sys.executable, __file__, "--one", str(n)], check=True, capture_output=True, text=True)
+        results.append(json.loads(out.stdout))
+        print(f"<!-- {out.stdout.strip()} -->", flush=True)
+    rows = []
+    for place, r in enumerate(results):
+        exponent = ""
+        if place:
+            last = results[place - 1]
+            exponent = f"{np.log(r['total'] / last['total']) / np.log(r['n'] / last['n']):.2f}"
+        stages = [f"{r[stage]:.1f}" for stage in STAGES]
+        rows.append(
+            [f"{r['n']:,}", *stages, f"{r['total']:.0f}", exponent, f"{r['peak'] / 1e3:.1f}", f"{r['ami']:.3f}"]
+        )
+    print("### The whole job in float32: two views, d = 50, ten clusters, 15 neighbours, width 2, depth 12\n")
+    print_table(["N", *(f"{stage}, s" for stage in STAGES), "all, s", "exponent", "peak, GB", "AMI"], rows)
+
+
+if __name__ == "__main__":
+    # Graphs of clusters may be in parts; here that is meant.
+    warnings.simplefilter("ignore", mdt.OperatorWarning)
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(job(int(sys.argv[2]), "approx")))
+    else:
+        run(tuple(map(int, sys.argv[1:])) or SIZES)
