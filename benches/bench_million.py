@@ -1,7 +1,7 @@
 """The whole job at growing sizes: neighbours, operators, diffusion time, beam search, labels, in float32.
 
-Two views of 50 columns, ten clusters, 15 neighbours, width 2, depth 12. Each size runs in a process of its own: the peak of
-memory is that of a process.
+Two views of 50 columns, ten clusters, 15 neighbours, width 2, depth 12. Each size runs in a process of its own, because
+the peak of memory is that of a process.
 """
 
 import json

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import resources
 
 from ._published import published_score
 from ._study import Study
@@ -105,75 +108,11 @@ class Reason:
         return all(re.fullmatch(pattern, text) for pattern, text in patterns)
 
 
-# The first that fits a cell explains it.
-REASONS = (
-    Reason(
-        r"L-Isolet.*",
-        r"MVD|AA",
-        r".*",
-        "L-Isolet, MVD and sums of affinities: the published code computes kernels once more, on the rows of kernels. With "
-        "the kernels themselves both methods do as well as the others.",
-    ),
-    Reason(
-        r"L-Isolet \(as coded\)",
-        r".*",
-        r"ch",
-        "L-Isolet as coded, CH: 6 % lower throughout, with agreement (AMI, ARI) as published. Ours are 1,560 of the "
-        "1,600 samples, and CH grows with their number; the rest is not explained.",
-    ),
-    Reason(
-        r"L-Isolet",
-        r".*",
-        r".*",
-        "L-Isolet as the text has it, with a Gaussian, a Laplacian and a correlation kernel: the published code has one "
-        "of them twice and leaves out self-loops, so that neither the first view nor CH, which is measured on the rows of the "
-        'operators, can be compared. See "L-Isolet (as coded)".',
-    ),
-    Reason(
-        r".*",
-        r"MDT-BSC",
-        r".*",
-        "Beam search as the text has it. The published tree search multiplies on the other side, judges in ten "
-        'dimensions and answers with the best of the longest words: see "MDT-BSC (as coded)". The best word of any '
-        "length is much better on 100Leaves, a little better on Multi-Feat, and worse on MSRC.",
-    ),
-    Reason(
-        r".*",
-        r"MDT-BSC \(as coded\)",
-        r".*",
-        "Beam search as coded: the published figure is one search, and its spread that of k-means alone. Our five "
-        "searches end at different words; the published mean lies among their means.",
-    ),
-    Reason(
-        r".*",
-        r"MDT-CST",
-        r".*",
-        "Contrastive weights: the published optimisation starts at random weights, lets them leave the simplex, counts a "
-        "sample among its own neighbours, and by a slip keeps the last of 40 iterates. Ours ends at a smaller loss, which "
-        "is nearer to a single view.",
-    ),
-    Reason(
-        r"[KL]-MvMNIST.*",
-        r"AA",
-        r".*",
-        "Sum of affinities on K-MvMNIST: it is in the authors' tables but not in the paper, so that its recipe is a "
-        "guess. Ours agrees on the other sets, and on this one for other noise; why not here is not explained.",
-    ),
-    Reason(
-        r"[KL]-MvMNIST.*",
-        r".*",
-        r"ch",
-        "MNIST, CH: the noise and the randomised PCA are not bit for bit those of the published figures; CH of L-MvMNIST "
-        "at s = 0.5 is 1.5 % lower for every method and for the true labels, whose published spread is 0.",
-    ),
-    Reason(
-        r"Multi-Feat",
-        r"DM\(view 4\)",
-        r"ch",
-        "Multi-Feat, view 4 (morphological features): many samples are equally far away, and which of them are "
-        "neighbours depends on the tool.",
-    ),
-)
+@functools.cache
+def reasons() -> list[Reason]:
+    """Return all reasons; the first that fits a cell explains it."""
+    text = resources.files(__package__).joinpath("reasons.toml").read_text(encoding="utf-8")
+    return [Reason(**each) for each in tomllib.loads(text)["reason"]]
 
 
 def differences(cells: list[Compared]) -> str:
@@ -181,7 +120,7 @@ def differences(cells: list[Compared]) -> str:
     groups: dict[str, list[Compared]] = {}
     for cell in cells:
         if not cell.agrees:
-            reason = next((each.text for each in REASONS if each.explains(cell)), "Not explained.")
+            reason = next((each.text for each in reasons() if each.explains(cell)), "Not explained.")
             groups.setdefault(reason, []).append(cell)
     parts = []
     for reason, mine in groups.items():
