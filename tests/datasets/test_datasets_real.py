@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import issparse
 
 from mdt_fast import datasets
+from mdt_fast.datasets._files import locate
+from mdt_fast.datasets._mnist import _read_digits, read_idx
 
 pytestmark = pytest.mark.real_data
 
@@ -188,3 +190,15 @@ def test_citeseq_without_unknown(real_folder):
 def test_variable_names_the_folder(real_folder):
     real_folder("leaves")
     assert datasets.fetch_leaves().target.size == 1600
+
+
+def test_test_images_of_mnist_follow_the_training_images():
+    try:
+        images, labels = _read_digits(60_003, None, False)
+        paths = locate("mnist_test", None, False)
+    except FileNotFoundError as missing:
+        pytest.skip(f"MNIST is not at hand: {missing}")
+    assert images.shape == (60_003, 28, 28)
+    assert_array_equal(images[60_000:], read_idx(paths[0], 3))
+    assert_array_equal(labels[60_000:], read_idx(paths[1], 3))
+    assert_array_equal(images[:5], _read_digits(5, None, False)[0])

@@ -119,6 +119,21 @@ REGISTRY: dict[str, DataFiles] = {
         ),
         _MNIST,
     ),
+    "mnist_test": DataFiles(
+        (
+            _mnist(
+                "t10k-images-idx3-ubyte.gz",
+                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                1648877,
+            ),
+            _mnist(
+                "t10k-labels-idx1-ubyte.gz",
+                "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+                4542,
+            ),
+        ),
+        _MNIST,
+    ),
     "citeseq_pbmc": DataFiles(
         (DataFile("citeseq_pbmc/citeseq_pbmc.npz"),),
         "the in-house CITE-seq blood cells of BREM-SC: rna_data, rna_indices, rna_indptr, rna_shape "

@@ -16,9 +16,10 @@ from ._bunch import make_bunch
 from ._files import locate
 from ._noise import add_gaussian_noise, drop_pixels
 from ._prepare import principal_components, scale_columns, scale_rows
-from ._types import DataHome, FloatArray
+from ._types import DataHome, FloatArray, LabelArray
 
 K_FIXED_STD = 0.3
+N_TRAINING = 60_000
 N_COMPONENTS = 100
 _IDX_UNSIGNED_BYTE = 8
 
@@ -47,7 +48,7 @@ def fetch_k_mvmnist(
         Reduce each view to 100 principal components and scale every row to unit length, as in the published
         figures. False gives the noisy pixels.
     n_samples : int, default=6000
-        Number of training images taken from the beginning, at most 60000.
+        Number of images taken from the beginning, the 60000 training images before the 10000 test images.
     s : float, default=0.5
         Standard deviation of the noise of view 2.
     seeds : tuple of two ints, default=(3333, 3335)
@@ -64,7 +65,7 @@ def fetch_k_mvmnist(
     Raises
     ------
     FileNotFoundError
-        If one of MNIST's training files is not in the folder and cannot be downloaded.
+        If one of MNIST's files that are needed is not in the folder and cannot be downloaded.
     """
     std = check_number("s", s)
     spoilers: tuple[Spoil, Spoil] = (
@@ -97,7 +98,7 @@ def fetch_l_mvmnist(
         Reduce each view to 100 principal components and scale every row to unit length, as in the published
         figures. False gives the noisy pixels.
     n_samples : int, default=6000
-        Number of training images taken from the beginning, at most 60000.
+        Number of images taken from the beginning, the 60000 training images before the 10000 test images.
     s : float, default=0.5
         Standard deviation of the noise of view 1 and probability of dropping a pixel in view 2, in [0, 1].
     seeds : tuple of two ints, default=(333, 334)
@@ -114,7 +115,7 @@ def fetch_l_mvmnist(
     Raises
     ------
     FileNotFoundError
-        If one of MNIST's training files is not in the folder and cannot be downloaded.
+        If one of MNIST's files that are needed is not in the folder and cannot be downloaded.
     """
     strength = check_number("s", s, maximum=1.0)
     spoilers: tuple[Spoil, Spoil] = (
@@ -147,6 +148,17 @@ def read_idx(path: Path, n_items: int) -> npt.NDArray[np.uint8]:
     return np.frombuffer(content, dtype=np.uint8).reshape(wanted)
 
 
+def _read_digits(n: int, data_home: DataHome, download_if_missing: bool) -> tuple[npt.NDArray[np.uint8], LabelArray]:
+    """Return the first images and their labels; the test images follow the training images."""
+    parts = []
+    for name, count in (("mnist", min(n, N_TRAINING)), ("mnist_test", n - N_TRAINING)):
+        if count > 0:
+            paths = locate(name, data_home, download_if_missing)
+            parts.append([read_idx(path, count) for path in paths])
+    images, labels = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return images, labels.astype(np.intp)
+
+
 def _fetch_noisy(
     title: str,
     data_home: DataHome,
@@ -162,9 +174,8 @@ def _fetch_noisy(
     if not isinstance(seeds, (tuple, list)) or len(seeds) != 2:
         raise ValueError(f"seeds: expected two integers, got {seeds!r}")
     checked = [check_integer("seeds", seed, minimum=0, maximum=2**32 - 1) for seed in seeds]
-    image_path, label_path = locate("mnist", data_home, download_if_missing)
-    images = scale_columns(read_idx(image_path, n).reshape(n, -1))
-    target = read_idx(label_path, n).astype(np.intp)
+    pixels, target = _read_digits(n, data_home, download_if_missing)
+    images = scale_columns(pixels.reshape(n, -1))
     views = [spoil(images, np.random.RandomState(seed)) for spoil, seed in zip(spoilers, checked, strict=True)]
     if prepared:
         views = [scale_rows(principal_components(view, N_COMPONENTS)) for view in views]
