@@ -52,19 +52,29 @@ def plan_search(n_samples: int, n_views: int, n_neighbors: int, n_clusters: int,
     # A graph of indices, distances and row starts is there while the walk of its view is made.
     graph = n_samples * (12 * n_neighbors + 8) + entries * 12
     operators = n_views * (entries * (4 + item_size) + n_samples * (8 + item_size))
-    rank = n_clusters + 1
-    block = min(-(-(rank + 4) // 8) * 8, 32)
-    # Two bases, and three blocks on the way through the factors.
-    solver = n_samples * item_size * (2 * (2 * rank + 8 * block) + 3 * block)
     # The product of every word with the starting block, within the default of `memory_budget`.
-    kept = min(2**30, 2 * 12 * n_views * n_samples * block * item_size)
-    coordinates = n_samples * (2 * rank * item_size + 8 * rank + 16)
+    kept = min(2**30, 2 * 12 * n_views * n_samples * _block(n_clusters) * item_size)
     plan = {
         "graphs, while building": int(graph),
         "operators": int(operators),
-        "operators in the solver's order": int(operators if n_samples >= _TWIN_SAMPLES else 0),
-        "solver": int(solver),
+        **plan_candidate(n_samples, int(operators), n_clusters, item_size),
         "kept for longer words": int(kept),
-        "coordinates and labels": int(coordinates),
     }
     return {**plan, "total": sum(plan.values())}
+
+
+def plan_candidate(n_samples: int, operators: int, n_components: int, item_size: int) -> dict[str, int]:
+    """Estimate the bytes that scoring one trajectory takes beside the operators, stage by stage."""
+    rank, block = n_components + 1, _block(n_components)
+    return {
+        "operators in the solver's order": operators if n_samples >= _TWIN_SAMPLES else 0,
+        # Two bases, and three blocks on the way through the factors.
+        "solver": n_samples * item_size * (2 * (2 * rank + 8 * block) + 3 * block),
+        "coordinates and labels": n_samples * (2 * rank * item_size + 8 * rank + 16),
+        "starting block": n_samples * item_size * block,
+    }
+
+
+def _block(n_components: int) -> int:
+    """Columns that the solver works on at a time."""
+    return min(-(-(n_components + 5) // 8) * 8, 32)

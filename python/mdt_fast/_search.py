@@ -15,6 +15,7 @@ from . import _core, _search_weights
 from ._arguments import RandomStateLike, check_choice, check_integer, check_number
 from ._checkpoint import Candidate, Checkpoint, Evaluation, fingerprint
 from ._contrastive import same_steps
+from ._memory import plan_candidate
 from ._operators import OperatorSet
 from ._progress import ProgressLike, Reporter
 from ._scoring import QualityLike, ScoringPlan
@@ -67,6 +68,7 @@ def search(
     max_evaluations: int | None = None,
     time_limit: float | None = None,
     memory_budget: int = 2**30,
+    memory_limit: int | None = None,
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
     progress: ProgressLike = None,
@@ -128,6 +130,9 @@ def search(
         Seconds after which the best so far is returned.
     memory_budget : int
         Bytes that may be kept to make longer words cheaper. Changes the time, never the result.
+    memory_limit : int, optional
+        Bytes that the search may take beside the operators. If scoring one candidate takes more, as far as can be told,
+        it is refused before anything is done, with a plan; otherwise `memory_budget` is at most what is left.
     random_state : int, RandomState, Generator or None
         One seed gives one result and one history, at any number of threads.
     n_jobs : int or None
@@ -185,6 +190,9 @@ def search(
             got = settings[argument]
             raise ValueError(f"{argument}: expected {usual!r} with strategy={name!r}, got {got!r}")
     budget = check_integer("memory_budget", memory_budget, minimum=0, maximum=sys.maxsize)
+    if memory_limit is not None:
+        spare = check_integer("memory_limit", memory_limit, minimum=0, maximum=sys.maxsize)
+        budget = min(budget, _left_over(spare, ops, plan))
     limit = None if time_limit is None else check_number("time_limit", time_limit)
     count = None if max_evaluations is None else check_integer("max_evaluations", max_evaluations, minimum=1)
     if count is None and name in ("direct", "cma"):
@@ -267,6 +275,20 @@ def _check_strategy(strategy: Any, ops: OperatorSet) -> tuple[str, Candidate | N
         known = ", ".join(map(repr, STRATEGIES))
         raise TypeError(f"strategy: expected one of {known}, a word, weights or a Trajectory, got {strategy!r}")
     return "given", given.weights if given.word is None else given.word
+
+
+def _left_over(limit: int, ops: OperatorSet, plan: ScoringPlan) -> int:
+    """Return the bytes of a limit that one candidate leaves, with its starting block; refuse if it needs more."""
+    operators = sum(P.data.nbytes + P.indices.nbytes + 8 * ops.n_samples for P in ops.views)
+    stages = plan_candidate(ops.n_samples, operators, plan.n_components or 1, ops.dtype.itemsize)
+    left = limit - sum(stages.values())
+    if left < 0:
+        parts = ", ".join(f"{name} {size / 1e9:.3g} GB" for name, size in stages.items() if size)
+        raise MemoryError(
+            f"memory_limit: expected at least {sum(stages.values()) / 1e9:.3g} GB for one candidate of "
+            f"{ops.n_samples:,} samples ({parts}), got {limit / 1e9:.3g} GB"
+        )
+    return left + stages["starting block"]
 
 
 def _check_time(t: int | str) -> int | str:
