@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import joblib
+import numpy as np
 import pytest
 
 import mdt_fast as mdt
@@ -40,3 +41,17 @@ def test_a_study_that_ended_elsewhere_goes_on_here(client, blobs, content, tmp_p
     found = mdt.study.run(**arguments, rows=rows)
     assert rows.read_bytes().startswith(before)
     assert content(found.rows) == content(mdt.study.run(**arguments).rows)
+
+
+def test_searches_spread_over_a_cluster(client, blobs):
+    """The example of docs/performance.md."""
+    ops = mdt.build_operators(blobs.views)
+    work = [joblib.delayed(mdt.search)(ops, 3, t=3, random_state=seed, n_jobs=1, progress=False) for seed in range(4)]
+    with joblib.parallel_config(backend="dask"):
+        found = joblib.Parallel()(work)
+    here = [mdt.search(ops, 3, t=3, random_state=seed, progress=False) for seed in range(4)]
+    assert [each.trajectory.word for each in found] == [each.trajectory.word for each in here]
+    assert [each.score for each in found] == [each.score for each in here]
+    # What comes back from a worker can be used here.
+    best = max(found, key=lambda each: each.score)
+    np.testing.assert_allclose(best.trajectory @ np.ones(90), 1.0, rtol=1e-12)

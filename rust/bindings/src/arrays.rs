@@ -1,5 +1,7 @@
 //! Arrays across the boundary.
 
+use std::borrow::Cow;
+
 use bytemuck::cast_slice;
 use mdt_core::Real;
 use mdt_core::csr::Csr;
@@ -53,6 +55,23 @@ pub fn elements<'a, T: Element, D: numpy::ndarray::Dimension>(
     array.as_slice().map_err(|_| PyTypeError::new_err("expected a C-contiguous array"))
 }
 
+/// The elements of an array in any layout: as they lie, or copied where that is no slice. A pickle may leave arrays at
+/// addresses that are not multiples of the element's size.
+fn contents<'a, T: Element + Copy>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<Cow<'a, [T]>> {
+    match array.as_slice() {
+        Ok(slice) => Ok(Cow::Borrowed(slice)),
+        Err(_) => {
+            let copy: PyReadonlyArray1<'_, T> = array.call_method0("copy")?.extract()?;
+            Ok(Cow::Owned(elements(&copy)?.to_vec()))
+        }
+    }
+}
+
+/// A copy of an array.
+pub fn copied<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
+    contents(array).map(Cow::into_owned)
+}
+
 /// An `(n, cols)` array that takes over the elements.
 pub fn matrix<T: Element>(py: Python<'_>, data: Vec<T>, cols: usize) -> PyResult<Bound<'_, PyArray2<T>>> {
     let rows = data.len().checked_div(cols).unwrap_or(0);
@@ -67,17 +86,17 @@ pub fn csr<T: Real + Element>(
     values: &PyReadonlyArray1<'_, T>,
 ) -> PyResult<Csr<T>> {
     let unsigned = |name: &str| PyValueError::new_err(format!("{name}: expected non-negative integers"));
-    let indptr: Vec<u64> = elements(indptr)?
+    let indptr: Vec<u64> = contents(indptr)?
         .iter()
         .map(|&p| u64::try_from(p))
         .collect::<Result<_, _>>()
         .map_err(|_| unsigned("indptr"))?;
-    let indices: Vec<u32> = elements(indices)?
+    let indices: Vec<u32> = contents(indices)?
         .iter()
         .map(|&c| u32::try_from(c))
         .collect::<Result<_, _>>()
         .map_err(|_| unsigned("indices"))?;
-    Csr::new(n_cols, indptr, indices, elements(values)?.to_vec()).map_err(to_exception)
+    Csr::new(n_cols, indptr, indices, copied(values)?).map_err(to_exception)
 }
 
 /// Row pointers as SciPy wants them.

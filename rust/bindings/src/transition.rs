@@ -9,7 +9,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{AnyArray1, csr, elements, indptr_array, view};
+use crate::arrays::{AnyArray1, copied, csr, elements, indptr_array, view};
 use crate::funnel::{run, to_exception};
 
 /// A transition matrix of either element type.
@@ -82,7 +82,7 @@ pub fn kernel<'a>(shape: &str, widths: &'a WidthsArgument<'_>) -> PyResult<Kerne
 }
 
 fn n_rows(indptr: &PyReadonlyArray1<'_, i64>) -> PyResult<usize> {
-    Ok(elements(indptr)?.len().saturating_sub(1))
+    Ok(indptr.len()?.saturating_sub(1))
 }
 
 /// What anisotropic normalisation multiplies the columns of a graph's affinity by, up to a common factor.
@@ -199,11 +199,11 @@ impl PyTransition {
         match (values, degrees) {
             (AnyArray1::F32(values), Some(AnyArray1::F32(d))) => {
                 let matrix = csr(n, &indptr, &indices, &values)?;
-                Transition::restore(matrix, Some(elements(&d)?.to_vec())).map(Self::from).map_err(to_exception)
+                Transition::restore(matrix, Some(copied(&d)?)).map(Self::from).map_err(to_exception)
             }
             (AnyArray1::F64(values), Some(AnyArray1::F64(d))) => {
                 let matrix = csr(n, &indptr, &indices, &values)?;
-                Transition::restore(matrix, Some(elements(&d)?.to_vec())).map(Self::from).map_err(to_exception)
+                Transition::restore(matrix, Some(copied(&d)?)).map(Self::from).map_err(to_exception)
             }
             (values, None) => either!(AnyArray1, values, values => {
                 Transition::restore(csr(n, &indptr, &indices, &values)?, None).map(Self::from).map_err(to_exception)
