@@ -58,13 +58,11 @@ pub fn elements<'a, T: Element, D: numpy::ndarray::Dimension>(
 /// The elements of an array in any layout: as they lie, or copied where that is no slice. A pickle may leave arrays at
 /// addresses that are not multiples of the element's size.
 fn contents<'a, T: Element + Copy>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<Cow<'a, [T]>> {
-    match array.as_slice() {
-        Ok(slice) => Ok(Cow::Borrowed(slice)),
-        Err(_) => {
-            let copy: PyReadonlyArray1<'_, T> = array.call_method0("copy")?.extract()?;
-            Ok(Cow::Owned(elements(&copy)?.to_vec()))
-        }
+    if let Ok(slice) = array.as_slice() {
+        return Ok(Cow::Borrowed(slice));
     }
+    let copy: PyReadonlyArray1<'_, T> = array.call_method0("copy")?.extract()?;
+    Ok(Cow::Owned(elements(&copy)?.to_vec()))
 }
 
 /// A copy of an array.
