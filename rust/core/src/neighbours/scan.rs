@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::Found;
 use super::nearest::Nearest;
 use super::points::{DensePoints, Keys, SparsePoints};
-use super::screen::{Bounds, Centred, DenseScreen, Screen, SparseScreen, is_coarse_enough, sparse_squared_norms};
+use super::screen::{Bounds, Centred, DenseScreen, Screen, SparseScreen, is_fine_enough, sparse_squared_norms};
 use crate::exec::Exec;
 use crate::{Real, Result};
 
@@ -34,7 +34,7 @@ pub(super) trait Scannable: Keys + Sized {
 impl<T: Real> Scannable for DensePoints<'_, T> {
     fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<Found>> {
         let centred = Centred::new(self, exec)?;
-        if is_coarse_enough(self, |i| centred.squared_norm(i)) {
+        if is_fine_enough::<f32>(self, |i| centred.squared_norm(i)) {
             screened(self, &DenseScreen::<f32>::new(self, &centred, exec)?, k, exec)
         } else {
             screened(self, &DenseScreen::<f64>::new(self, &centred, exec)?, k, exec)
@@ -45,7 +45,7 @@ impl<T: Real> Scannable for DensePoints<'_, T> {
 impl Scannable for SparsePoints {
     fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<Found>> {
         let norms = sparse_squared_norms(self);
-        if is_coarse_enough(self, |i| norms[i]) {
+        if is_fine_enough::<f32>(self, |i| norms[i]) {
             screened(self, &SparseScreen::<f32>::new(self, &norms), k, exec)
         } else {
             screened(self, &SparseScreen::<f64>::new(self, &norms), k, exec)

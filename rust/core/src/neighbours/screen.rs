@@ -96,13 +96,13 @@ pub(super) fn gamma<E: Real>(dimension: usize) -> f64 {
     2.0 * (dimension as f64 + 16.0) * E::ROUNDOFF
 }
 
-/// Is `f32` fine enough to tell near points from far ones? Judged on a few points; only speed depends on it.
-pub(super) fn is_coarse_enough(points: &impl Keys, squared_norm: impl Fn(usize) -> f64) -> bool {
+/// Are products in `E` fine enough to tell near points from far ones? Judged on a few points.
+pub(super) fn is_fine_enough<E: Real>(points: &impl Keys, squared_norm: impl Fn(usize) -> f64) -> bool {
     const QUERIES: usize = 16;
     const OTHERS: usize = 128;
     let n = points.len();
     let others = OTHERS.min(n);
-    let gamma = gamma::<f32>(points.dimension());
+    let gamma = gamma::<E>(points.dimension());
     let mut ratios: Vec<f64> = (0..QUERIES.min(n))
         .map(|s| s * n / QUERIES.min(n))
         .filter_map(|q| {

@@ -8,7 +8,7 @@ use crate::samples::Random;
 use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
 use mdt_core::csr::Csr;
 use mdt_core::exec::Exec;
-use mdt_core::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
+use mdt_core::neighbours::{Coordinates, Effort, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
 
 fn bits<T: Real>(values: &[T]) -> Vec<u64> {
@@ -50,6 +50,12 @@ fn neighbours() {
         }
         check(Coordinates::Sparse(&sparse), metric, Method::Scan);
     }
+    // Several leaves; a recall that takes several stages.
+    let (n, dimension) = (5000, 16);
+    let data: Vec<f32> = Random(1).block(n * dimension);
+    let coordinates = Coordinates::Dense { data: &data, dimension };
+    check(coordinates, Metric::Euclidean, Method::Approximate(Effort { seed: 3, recall: 0.9 }));
+    check(coordinates, Metric::Cosine, Method::Approximate(Effort { seed: 3, recall: 0.995 }));
 }
 
 /// Rows are cut every 4096, entries every 65536.

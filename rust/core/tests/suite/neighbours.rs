@@ -6,7 +6,7 @@ use crate::oracle::Matrix;
 use crate::samples::Random;
 use mdt_core::csr::Csr;
 use mdt_core::exec::Exec;
-use mdt_core::neighbours::{Coordinates, Method, Metric, NeighbourTable, nearest_neighbours};
+use mdt_core::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::{Error, Real, Result};
 use proptest::prelude::*;
 
@@ -350,4 +350,35 @@ fn equal_distances_are_ordered_by_index() {
     let entries: Vec<_> = table.distances.iter().zip(&table.indices).collect();
     let unordered = entries.chunks(60).flat_map(|row| row.windows(2)).filter(|w| w[0].0 == w[1].0 && w[0].1 > w[1].1);
     assert_eq!(unordered.count(), 0);
+}
+
+/// Every row is full, without the point itself or anybody twice, at exact distances; and enough of it is right.
+#[test]
+fn approximate_neighbours_are_sound_and_enough() {
+    let (n, d, k) = (4000, 12, 10);
+    let exec = Exec::with_threads(2);
+    for shape in SINGLE {
+        let points = shape.points(n, d, 5);
+        let data: Vec<f64> = points.iter().flatten().copied().collect();
+        let coordinates = Coordinates::Dense { data: &data, dimension: d };
+        let exact = nearest_neighbours(coordinates, k, Metric::Euclidean, Method::Scan, &exec).unwrap();
+        let method = Method::Approximate(Effort { seed: 1, recall: 0.95 });
+        let found = nearest_neighbours(coordinates, k, Metric::Euclidean, method, &exec).unwrap();
+        let mut hits = 0;
+        for i in 0..n {
+            let row = i * k..(i + 1) * k;
+            let members: HashSet<u32> = found.indices[row.clone()].iter().copied().collect();
+            assert_eq!(members.len(), k, "{shape:?}");
+            assert!(!members.contains(&(i as u32)), "{shape:?}");
+            let last = exact.distances[row.end - 1];
+            for (&j, &distance) in found.indices[row.clone()].iter().zip(&found.distances[row]) {
+                let true_distance: f64 =
+                    points[i].iter().zip(&points[j as usize]).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+                assert!((distance - true_distance).abs() <= 1e-12 * true_distance, "{shape:?}");
+                // Equally near ones count alike.
+                hits += usize::from(distance <= last);
+            }
+        }
+        assert!(hits as f64 >= 0.945 * (n * k) as f64, "{shape:?}: {hits}");
+    }
 }

@@ -23,7 +23,8 @@ mod probe;
 use super::Found;
 use super::nearest::Nearest;
 use super::points::{DensePoints, Keys};
-use super::screen::{Centred, is_coarse_enough};
+use super::scan;
+use super::screen::{Centred, is_fine_enough};
 use crate::exec::Exec;
 use crate::random::mix;
 use crate::{Real, Result};
@@ -67,10 +68,14 @@ pub(super) fn search<T: Real>(
     exec: &Exec,
 ) -> Result<Vec<Found>> {
     let centred = Centred::new(points, exec)?;
-    if is_coarse_enough(points, |i| centred.squared_norm(i)) {
+    let squared_norm = |i: usize| centred.squared_norm(i);
+    if is_fine_enough::<f32>(points, squared_norm) {
         find(points, Cloud::<f32>::new(points, &centred, exec)?, k, effort, exec)
-    } else {
+    } else if is_fine_enough::<f64>(points, squared_norm) {
         find(points, Cloud::<f64>::new(points, &centred, exec)?, k, effort, exec)
+    } else {
+        // Points so near to each other and so far from the mean that no product tells them apart.
+        scan::search(points, k, exec)
     }
 }
 
