@@ -22,6 +22,7 @@ TINY = _paper.Profile(
     noise_draws=2,
     lengths=(1, 2, 3),
     length_draws=2,
+    variants=("published", "paper"),
 )
 
 
@@ -66,7 +67,7 @@ def test_it_writes_the_document_and_goes_on_where_it_was(study):
     text = (folder / "results.md").read_text()
     # Every picture is there, and nothing of the template is left.
     pictures = [part.split(")")[0] for part in text.split("](")[1:] if part.startswith("images")]
-    assert len(pictures) == 8
+    assert len(pictures) == 9
     assert all((folder / name).stat().st_size > 1000 for name in pictures)
     assert "$" not in text
     assert "Yale" in text.split("## Ours")[0]

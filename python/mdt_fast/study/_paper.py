@@ -53,6 +53,8 @@ class Profile:
         Lengths of random trajectories.
     length_draws : int
         How many of each.
+    variants : tuple of str
+        Of the manifolds: views and graphs of the published figures, and of the paper's text ("paper").
     """
 
     n_runs: int
@@ -63,6 +65,7 @@ class Profile:
     noise_draws: int
     lengths: tuple[int, ...]
     length_draws: int
+    variants: tuple[str, ...]
 
 
 _LEVELS = tuple(round(0.05 * step, 2) for step in range(1, 20))
@@ -75,6 +78,7 @@ WHOLE = Profile(
     noise_draws=100,
     lengths=(*range(1, 17), 20, 25, 30),
     length_draws=100,
+    variants=("published", "paper"),
 )
 QUICK = Profile(
     n_runs=20,
@@ -85,6 +89,7 @@ QUICK = Profile(
     noise_draws=5,
     lengths=(1, 2, 4, 8, 16),
     length_draws=10,
+    variants=("published",),
 )
 
 
@@ -108,8 +113,8 @@ class PaperStudy:
         Entropies of the mean walk.
     tree : (name, SearchResult) or None
         A beam search.
-    manifolds : dict of name to ManifoldResult
-        Helices and plane.
+    manifolds : list of ManifoldResult
+        Helices and plane, in each variant.
     """
 
     profile: Profile
@@ -119,7 +124,7 @@ class PaperStudy:
     lengths: Study | None = None
     times: dict[str, TimeSelection] = field(default_factory=dict)
     tree: tuple[str, SearchResult] | None = None
-    manifolds: dict[str, ManifoldResult] = field(default_factory=dict)
+    manifolds: list[ManifoldResult] = field(default_factory=list)
 
 
 def run_paper(
@@ -163,16 +168,19 @@ def run_paper(
         study.lengths = run(along, methods, n_runs=profile.length_draws, preset="published", **how)
 
     say("Entropies, a search tree, manifolds")
-    for name in names:
-        ops = prepared(find_dataset(name), "published", None).ops
-        study.times[name] = select_time(ops, max_t=_MORE_TIMES.get(name, _USUAL_TIMES))
+    for dataset in map(find_dataset, names):
+        ops = prepared(dataset, "published", None).ops
+        study.times[dataset.name] = select_time(ops, max_t=_MORE_TIMES.get(dataset.name, _USUAL_TIMES))
     planted = next((name for name in _TREE_DATASETS if name in names), None)
     if planted is not None:
         case = prepared(find_dataset(planted), "published", None)
         found = search(case.ops, case.n_clusters, t=case.t, random_state=random_state, progress=False)
         study.tree = (planted, found)
-    for name in MANIFOLDS:
-        study.manifolds[name] = run_manifold(name, variant="published", random_state=random_state)
+    study.manifolds = [
+        run_manifold(name, variant=variant, random_state=random_state)
+        for name in MANIFOLDS
+        for variant in profile.variants
+    ]
     return study
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from .. import plot
 from ._cases import with_noise
+from ._manifold import ManifoldResult
 from ._manifold_picture import draw_manifold
 from ._paper import PaperStudy
-from ._published import AS_CODED, published, published_score
+from ._published import AS_CODED, published_entropy, published_score
 from ._study import Study
 from ._tables import TITLES, Cell
 
@@ -34,8 +35,13 @@ def draw_all(study: PaperStudy) -> Iterator[tuple[str, Any]]:
         yield "lengths", _draw_lengths(study.lengths)
     if study.tree is not None:
         yield "tree", _draw_tree(*study.tree)
-    for name, result in study.manifolds.items():
-        yield name, draw_manifold(result)
+    for result in study.manifolds:
+        yield manifold_name(result), draw_manifold(result)
+
+
+def manifold_name(result: ManifoldResult) -> str:
+    """Return the name of a manifold's picture."""
+    return f"{result.manifold.name}-{result.variant}"
 
 
 def _figure(width: float, height: float) -> Any:
@@ -81,10 +87,15 @@ def _draw_noise(name: str, levels: tuple[float, ...], curves: Study) -> Any:
     figure = _figure(11.0, 4.6)
     left, right = figure.subplots(1, 2, sharey=True)
     methods = _fusions(curves)
-    ours = {m: [_mean(curves, with_noise(name, s), m) for s in levels] for m in methods}
-    known = [m for m in methods if not m.endswith(AS_CODED)]
-    theirs = {m: [_published_mean(with_noise(name, s), m) for s in levels] for m in known}
-    theirs = {m: values for m, values in theirs.items() if not np.isnan(values).all()}
+    theirs = {
+        m: values
+        for m in methods
+        if not m.endswith(AS_CODED)
+        and not np.isnan(values := [_published_mean(with_noise(name, s), m) for s in levels]).all()
+    }
+    # Those that were published come first, so that they have the same colours in both.
+    ordered = [*theirs, *(m for m in methods if m not in theirs)]
+    ours = {m: [_mean(curves, with_noise(name, s), m) for s in levels] for m in ordered}
     plot.quality(levels, ours, xlabel="noise s", ax=left)
     if theirs:
         plot.quality(levels, theirs, xlabel="noise s", ax=right)
@@ -105,7 +116,7 @@ def _draw_entropies(study: PaperStudy) -> Any:
     figure, axes = _panels(list(study.times))
     for ax, (name, selection) in zip(axes.ravel(), study.times.items(), strict=False):
         plot.entropy(selection, ax=ax)
-        curve = published().get(name, {}).get("entropy")
+        curve = published_entropy(name)
         if curve is not None:
             times = range(1, len(curve) + 1)
             ax.plot(times, curve, ":", color="0.2", linewidth=1.4, label="published", zorder=5)

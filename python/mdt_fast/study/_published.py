@@ -30,6 +30,12 @@ def published_time(dataset: str) -> int | None:
     return None if entry is None else int(entry["t"])
 
 
+def published_entropy(dataset: str) -> list[float] | None:
+    """Return the singular entropies of the mean walk at t = 1, 2, ..., None where none were published."""
+    entry = published().get(dataset.removesuffix(AS_CODED), {})
+    return None if "entropy" not in entry else list(entry["entropy"])
+
+
 def published_score(dataset: str, method: str, measure: str) -> tuple[float, float] | None:
     """Return mean and standard deviation of a cell of the tables, None where there is none."""
     methods = published().get(dataset.removesuffix(AS_CODED), {}).get("methods", {})

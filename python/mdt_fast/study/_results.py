@@ -14,8 +14,8 @@ from .._core import __version__
 from ._comparison import compare, dataset_table, differences, summary
 from ._manifold import manifold_table
 from ._paper import PaperStudy, Profile
-from ._pictures import draw_all
-from ._published import published, published_time
+from ._pictures import draw_all, manifold_name
+from ._published import published_entropy, published_time
 from ._rows import MEASURES
 from ._study import Study
 from ._tables import TITLES, markdown_table
@@ -73,7 +73,7 @@ def _document(study: PaperStudy, pictures: dict[str, str], command: str) -> str:
         "lengths": _join(pictures[name] for name in pictures if name == "lengths"),
         "tree": _join(pictures[name] for name in pictures if name == "tree"),
         "manifolds": _join(
-            f"### {name}\n\n{manifold_table([result])}\n\n{pictures[name]}" for name, result in study.manifolds.items()
+            f"{manifold_table([result])}\n\n{pictures[manifold_name(result)]}" for result in study.manifolds
         ),
         "seconds": _seconds(table),
     }
@@ -120,7 +120,7 @@ def _noise_text(curves: Study) -> str:
 def _time_table(study: PaperStudy) -> str:
     rows = []
     for name, selection in study.times.items():
-        curve = published().get(name, {}).get("entropy")
+        curve = published_entropy(name)
         apart = "—"
         if curve is not None:
             n = min(len(curve), len(selection.entropies))
