@@ -1,7 +1,7 @@
 """The whole job at growing sizes: neighbours, operators, diffusion time, beam search, labels, in float32.
 
 Two views of 50 columns, ten clusters, 15 neighbours, width 2, depth 12. Each size runs in a process of its own, because
-the peak of memory is that of a process.
+the peak of memory is that of a process. Results are kept in million.json, from which examples/growth.py draws.
 """
 
 import json
@@ -9,16 +9,21 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from bench_build import peak_megabytes
+from bench_candidate import evaluate_densely, seconds_of
 from timing import print_table
 
 SIZES = (10_000, 100_000, 1_000_000)
 CLUSTERS, DEPTH, NEIGHBORS = 10, 12, 15
+DENSE_SIZES = (1000, 2000, 4000)
+KEPT = Path(__file__).with_name("million.json")
 STAGES = ("neighbours and operators", "diffusion time", "beam search", "labels")
 
 
@@ -51,12 +56,27 @@ def job(n: int, neighbors: str) -> dict[str, float]:
     }  # fmt: skip
 
 
+def dense(n: int) -> dict[str, float]:
+    """Time one candidate with dense matrices; a search has as many as ours, and eight such matrices at a time."""
+    ops = mdt.build_operators(views_of(n)[0], n_neighbors=NEIGHBORS, dtype="float64")
+    views, before = [P.toarray() for P in ops.views], ops.trajectory([0, 1] * (DEPTH // 2 - 1)).toarray()
+    return {
+        "n": n,
+        "candidate": seconds_of(partial(evaluate_densely, views, before, CLUSTERS), 1),
+        "peak": 8e-6 * 8 * n * n,
+    }
+
+
 def run(sizes: tuple[int, ...]) -> None:
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     results = []
     for n in sizes:
         out = subprocess.run([sys.executable, __file__, "--one", str(n)], check=True, capture_output=True, text=True)
         results.append(json.loads(out.stdout))
-        print(f"<!-- {out.stdout.strip()} -->", flush=True)
+        kept.setdefault("ours", {})[str(n)] = results[-1]
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n")
+    kept["dense"] = [dense(n) for n in DENSE_SIZES]
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n")
     rows = []
     for place, r in enumerate(results):
         exponent = ""

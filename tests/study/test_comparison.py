@@ -14,7 +14,8 @@ from mdt_fast.study._tables import Cell
 
 
 def row(dataset, method, search, run, ami, ch=3.0):
-    return Row(dataset, method, "published", 0, search, run, "k", 210, 7, 9, 9, 1, 0.1, True, ami, 0.5, 0.5, 0.5, ch)
+    what = (dataset, method, "published", 0, search, run, "key", "1.0")
+    return Row(*what, 210, 7, 9, 9, 1, 0.1, True, ami, 0.5, 0.5, 0.5, ch)
 
 
 def cell(mean, published, std, measure="ami"):

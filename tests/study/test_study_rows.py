@@ -282,3 +282,15 @@ def test_a_study_that_is_killed(arguments, tmp_path, rows, expected, content, pe
     call = [sys.executable, "-c", KILLED, tmp_path / "arguments", rows, "4"]
     assert subprocess.run(call, timeout=60).returncode == -signal.SIGKILL
     assert content(resumed(arguments, rows, performed, 4).rows) == expected
+
+
+def test_rows_of_another_version_are_not_reused(blobs, content, tmp_path, monkeypatch):
+    rows = tmp_path / "rows.csv"
+    first = mdt.study.run({"blobs": blobs}, ["AD"], n_runs=2, rows=rows)
+    before = rows.read_bytes()
+    monkeypatch.setattr("mdt_fast.study._grid.__version__", "another")
+    again = mdt.study.run({"blobs": blobs}, ["AD"], n_runs=2, rows=rows)
+    assert rows.read_bytes().startswith(before)
+    assert len(read_rows(rows)) == 4
+    assert {row.version for row in again.rows} == {"another"}
+    assert [row.ami for row in again.rows] == [row.ami for row in first.rows]

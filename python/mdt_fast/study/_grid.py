@@ -24,6 +24,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, nor
 from sklearn.metrics.cluster import contingency_matrix
 
 from .. import quality
+from .._core import __version__
 from .._kmeans import k_means
 from .._warnings import ConvergenceWarning
 from ._cases import Case, DataSet
@@ -80,6 +81,7 @@ class Task:
                     search=self.search,
                     run=run,
                     key=self.key,
+                    version=__version__,
                     n_samples=case.ops.n_samples,
                     n_clusters=case.n_clusters,
                     t=case.t,
@@ -143,10 +145,15 @@ def make_tasks(
     return tasks
 
 
+def is_current(row: Row) -> bool:
+    """Return whether a row was made by this version: another may give other numbers."""
+    return row.version == __version__
+
+
 def left_to_do(tasks: list[Task], rows: list[Row]) -> list[Task]:
     """Return the tasks whose rows are not all there, with the clusterings that are missing."""
     there: dict[tuple[str, int], set[int]] = {}
-    for row in rows:
+    for row in filter(is_current, rows):
         there.setdefault((row.key, row.search), set()).add(row.run)
     left = []
     for task in tasks:

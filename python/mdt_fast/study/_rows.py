@@ -28,7 +28,9 @@ class Row:
     random_state, search, run : int
         Seed of the study, number of the search (or draw), number of the clustering of what it found.
     key : str
-        Digest of everything that the result depends on, but for `search` and `run`.
+        Digest of everything that the result depends on, but for `search`, `run` and `version`.
+    version : str
+        Of this package.
     n_samples, n_clusters, t, length : int
         Size of the problem, diffusion time, steps of the trajectory (0 where there is none).
     n_evaluations : int
@@ -51,6 +53,7 @@ class Row:
     search: int
     run: int
     key: str
+    version: str
     n_samples: int
     n_clusters: int
     t: int

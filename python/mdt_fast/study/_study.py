@@ -16,7 +16,7 @@ from .._checkpoint import replace_file
 from .._progress import TaskProgress
 from .._seed import check_seed
 from ._cases import check_datasets
-from ._grid import left_to_do, make_tasks, perform
+from ._grid import is_current, left_to_do, make_tasks, perform
 from ._methods import check_methods
 from ._rows import MEASURES, Row, RowFile
 from ._tables import Cell, Table
@@ -122,8 +122,8 @@ class Study:
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         file = RowFile(place / "rows.csv")
-        there = {(row.key, row.search, row.run) for row in file.rows}
-        file.add(row for row in self.rows if (row.key, row.search, row.run) not in there)
+        there = {(row.key, row.version, row.search, row.run) for row in file.rows}
+        file.add(row for row in self.rows if (row.key, row.version, row.search, row.run) not in there)
         written = [place / "rows.csv"]
         for measure in MEASURES:
             table = self.table(measure)
@@ -172,8 +172,9 @@ def run(
     n_searches : int
         Searches of each searching method, and fits of each estimator.
     rows : path, optional
-        CSV file that every row is appended to as soon as it is known. Rows that are there already are not computed
-        again, so a study that was broken off goes on, and one with more runs or methods adds to it.
+        CSV file that every row is appended to as soon as it is known. Rows that are there already, made by the same
+        version of this package, are not computed again, so a study that was broken off goes on, and one with more
+        runs or methods adds to it.
     n_jobs : int or None
         Workers, as joblib counts them: -1 is all cores. ``joblib.parallel_config(backend="dask")`` has them elsewhere.
     progress : bool, callable or None
@@ -217,7 +218,7 @@ def run(
     # Two studies at a time may have written a row twice.
     kept = {
         (order[row.key, row.search], row.run): row
-        for row in file.rows
+        for row in filter(is_current, file.rows)
         if row.run in wanted.get((row.key, row.search), ())
     }
     return Study([kept[place] for place in sorted(kept)], [each.name for each in sets], [each.name for each in ways])
