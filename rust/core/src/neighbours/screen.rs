@@ -169,6 +169,27 @@ impl Centred {
     }
 }
 
+/// `n` rows of `dimension` numbers, each written by `write(i, row)`.
+pub(super) fn fill_rows<E: Real>(
+    n: usize,
+    dimension: usize,
+    write: impl Fn(usize, &mut [E]) + Sync + Send,
+    exec: &Exec,
+) -> Result<Vec<E>> {
+    let mut data = vec![E::ZERO; n * dimension];
+    exec.for_pieces(
+        &mut data,
+        ROWS_PER_PIECE * dimension,
+        || (),
+        |first, piece, ()| -> Result<()> {
+            let rows = piece.chunks_exact_mut(dimension).enumerate();
+            rows.for_each(|(r, row)| write(first / dimension + r, row));
+            Ok(())
+        },
+    )?;
+    Ok(data)
+}
+
 /// The power of two that brings `largest` to at most 1.
 fn unit_scale(largest: f64) -> f64 {
     if largest > 0.0 { 2_f64.powi(-(largest.log2().floor() as i32) - 1) } else { 1.0 }
@@ -177,19 +198,7 @@ fn unit_scale(largest: f64) -> f64 {
 impl<E: Real> DenseScreen<E> {
     pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
         let dimension = points.dimension;
-        let mut data = vec![E::ZERO; points.data.len()];
-        exec.for_pieces(
-            &mut data,
-            ROWS_PER_PIECE * dimension,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                let rows = points.data[first..].chunks_exact(dimension);
-                for (scaled, row) in piece.chunks_exact_mut(dimension).zip(rows) {
-                    centred.enter(row, scaled);
-                }
-                Ok(())
-            },
-        )?;
+        let data = fill_rows(points.len(), dimension, |i, row| centred.enter(points.row(i), row), exec)?;
         let bounds = Bounds::new(centred.scaled_squared_norms.iter().copied(), points, centred.scale);
         Ok(Self { data, dimension, bounds })
     }

@@ -2,13 +2,10 @@
 
 use mdt_dense::{Accum, MatMut, MatRef};
 
-use super::super::points::{DensePoints, sum_terms};
-use super::super::screen::Centred;
+use super::super::points::{DensePoints, Keys, sum_terms};
+use super::super::screen::{Centred, fill_rows};
 use crate::exec::Exec;
 use crate::{Real, Result};
-
-/// Rows that one thread copies at a time.
-const ROWS_PER_PIECE: usize = 1024;
 
 /// Centred and scaled copies of points, a row for each.
 pub(super) struct Cloud<E> {
@@ -20,54 +17,20 @@ pub(super) struct Cloud<E> {
 impl<E: Real> Cloud<E> {
     /// Copies points in their own order.
     pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
-        let dimension = points.dimension;
-        let mut data = vec![E::ZERO; points.data.len()];
-        exec.for_pieces(
-            &mut data,
-            ROWS_PER_PIECE * dimension,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (r, row) in piece.chunks_exact_mut(dimension).enumerate() {
-                    centred.enter(points.row(first / dimension + r), row);
-                }
-                Ok(())
-            },
-        )?;
-        Self::with_norms(data, dimension, exec)
+        let write = |i: usize, row: &mut [E]| centred.enter(points.row(i), row);
+        Self::with_norms(fill_rows(points.len(), points.dimension, write, exec)?, points.dimension, exec)
     }
 
     /// The same points, `order[i]` at place `i`.
     pub fn reordered(&self, order: &[u32], exec: &Exec) -> Result<Self> {
-        let dimension = self.dimension;
-        let mut data = vec![E::ZERO; self.data.len()];
-        exec.for_pieces(
-            &mut data,
-            ROWS_PER_PIECE * dimension,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (r, row) in piece.chunks_exact_mut(dimension).enumerate() {
-                    row.copy_from_slice(self.row(order[first / dimension + r]));
-                }
-                Ok(())
-            },
-        )?;
-        Self::with_norms(data, dimension, exec)
+        let write = |i: usize, row: &mut [E]| row.copy_from_slice(self.row(order[i]));
+        Self::with_norms(fill_rows(order.len(), self.dimension, write, exec)?, self.dimension, exec)
     }
 
     fn with_norms(data: Vec<E>, dimension: usize, exec: &Exec) -> Result<Self> {
-        let mut norms = vec![E::ZERO; data.len() / dimension];
-        exec.for_pieces(
-            &mut norms,
-            ROWS_PER_PIECE,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                let rows = data[first * dimension..].chunks_exact(dimension);
-                for (norm, row) in piece.iter_mut().zip(rows) {
-                    *norm = E::from_f64(sum_terms(dimension, |k| row[k].to_f64() * row[k].to_f64()));
-                }
-                Ok(())
-            },
-        )?;
+        let row = |i: usize| &data[i * dimension..(i + 1) * dimension];
+        let squared = |x: &[E]| sum_terms(dimension, |k| x[k].to_f64() * x[k].to_f64());
+        let norms = fill_rows(data.len() / dimension, 1, |i, norm| norm[0] = E::from_f64(squared(row(i))), exec)?;
         Ok(Self { data, norms, dimension })
     }
 
