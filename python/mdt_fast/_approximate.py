@@ -22,7 +22,9 @@ class ApproximateNeighbors:
 
     Trees with large leaves, in which all pairs are compared, give a first graph; rounds in which neighbours of
     neighbours are compared mend it. Then 512 samples are compared with all others: as long as too many of their
-    neighbours are missing, there are more trees. Distances are exact, only the choice of neighbours is approximate.
+    neighbours are missing, there are more trees. Distances are exact, only the choice of neighbours is approximate. New
+    samples are joined to their exact neighbours; a training sample that is given again lands near its own
+    coordinates, where with exact neighbours it lands on them.
 
     Parameters
     ----------
