@@ -185,3 +185,12 @@ def test_refusals_of_views_and_recall():
         mdt.ApproximateNeighbors(recall="high")
     with pytest.raises(ValueError, match="finite"):
         mdt.nearest_neighbors(np.full((50, 3), np.nan), 5, method="approx")
+
+
+def test_new_samples_have_exact_neighbours():
+    """Also where the set was made with another recall than the usual one."""
+    X = curled(3000)
+    sets = [mdt.build_operators([X], neighbors=each) for each in ("approx", mdt.ApproximateNeighbors(recall=0.99))]
+    for ops in sets:
+        rows = ops.new_rows([X[:20] + 1e-3])[0]
+        np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-12)

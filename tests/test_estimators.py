@@ -340,7 +340,7 @@ class TestComposition:
         fitted = mdt.MDT(2, strategy=strategy, n_clusters=n_clusters, **GRAPH, **options).fit(views())
         quality = "calinski_harabasz" if n_clusters else "contrastive" if strategy != "mean" else None
         search = {"strategy": strategy, "quality": quality, "n_components": 2, **as_arguments(options)}
-        assert_composed(fitted, *composed(views(), n_clusters, search=search, embed={"n_components": 2}))
+        assert_composed(fitted, *composed(views(), n_clusters, search=search, embed={"n_components": 2, "tol": 1e-6}))
         assert np.isnan(fitted.score_) == (quality is None)
 
     def test_default_strategies(self):

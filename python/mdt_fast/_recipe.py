@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from . import _core
+from ._approximate import is_search
 from ._graph import NeighborGraph
 from ._kernel import Bandwidth, KernelShape, call_kernel
 from ._memory import require
@@ -70,14 +71,19 @@ class Recipe:
 
 
 def _restore(state: dict[str, Any]) -> Recipe:
-    return Recipe(**state)
+    # Buffers of a pickle may begin anywhere, but the core wants numbers at multiples of their size.
+    aligned: dict[str, Any] = {
+        name: np.require(value, requirements=["C", "A"]) if isinstance(value, np.ndarray) else value
+        for name, value in state.items()
+    }
+    return Recipe(**aligned)
 
 
 def record(
     view: View, setting: dict[str, Any], graph: NeighborGraph, shape: KernelShape, n_threads: int
 ) -> Recipe | None:
     """Return the recipe of a view, or None where its graph came from outside."""
-    if graph.last is None or not isinstance(setting["neighbors"], str) or setting["metric"] == "precomputed":
+    if graph.last is None or not is_search(setting["neighbors"]) or setting["metric"] == "precomputed":
         return None
     anisotropy = float(setting["anisotropy"])
     densities = None

@@ -30,7 +30,7 @@ from mdt_fast._cli import demo, doctor, main
 from mdt_fast._cli.main import cli
 
 COMMAND = str(Path(sys.executable).parent / "mdt-fast")
-COMMANDS = ["cluster", "embed", "demo", "doctor"]
+COMMANDS = ["cluster", "embed", "demo", "study", "doctor"]
 CLUSTER_FILES = ["coordinates.csv", "labels.csv", "report.html", "search.json", "trajectory.json"]
 EMBED_FILES = [name for name in CLUSTER_FILES if name != "labels.csv"]
 N_CLUSTERS = 3

@@ -424,7 +424,7 @@ def test_olivetti_says_what_scikit_learn_said(server, tmp_path, monkeypatch):
         datasets.fetch_olivetti(data_home=tmp_path)
 
 
-DOWNLOADABLE = {"msrc", "leaves", "multi_feat", "mnist", "snareseq_cellmix"}
+DOWNLOADABLE = {"msrc", "leaves", "multi_feat", "mnist", "mnist_test", "snareseq_cellmix"}
 
 
 def test_registry_rows_are_whole():

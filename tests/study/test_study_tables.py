@@ -38,7 +38,7 @@ def make_row(dataset, method, search, run, score, key="key"):
     """A row with the same score by every measure; what a search found is told apart by `key`."""
     what = {"dataset": dataset, "method": method, "preset": "", "random_state": 0, "search": search, "run": run}
     size = {"n_samples": 90, "n_clusters": 3, "t": 8, "length": 8, "n_evaluations": 1, "seconds": 0.5}
-    what |= {"key": f"{key} {dataset} {method}", "version": "1.0"}
+    what |= {"key": f"{key} {dataset} {method}", "version": "one"}
     return Row(**what, **size, converged=True, **dict.fromkeys(MEASURES, score))
 
 
