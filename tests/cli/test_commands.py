@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -854,7 +855,9 @@ def test_help_has_examples_that_can_be_called(run, command):
     assert {name for name, _ in examples} <= ({command} if command else set(COMMANDS))
     for name, words in examples:
         # Refuses what the command does not know.
-        cli.commands[name].make_context(name, shlex.split(words))
+        # (With the parent that it has in life: click remembers the help options of the first context.)
+        parent = click.Context(cli, **cli.context_settings)
+        cli.commands[name].make_context(name, shlex.split(words), parent=parent)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
