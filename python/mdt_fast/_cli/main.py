@@ -249,7 +249,7 @@ Examples:
   mdt-fast study --quick
   mdt-fast study --output results --jobs 8"""
 )
-@click.option("--quick", is_flag=True, help="Fewer runs and points: ten minutes instead of hours.")
+@click.option("--quick", is_flag=True, help="Fewer runs and points: ten minutes instead of an hour.")
 @_options([option for option in _OUT if option not in (_OUT[1], _OUT[3])])
 @click.option("--jobs", "-j", type=int, default=-1, show_default=True, help="Workers; -1 is one for each core.")
 def study(output: Path, quick: bool, seed: int, jobs: int, as_json: bool, quiet: bool) -> None:
