@@ -31,6 +31,8 @@ class Case:
     n_clusters: int | None = None
     target: NDArray[Any] | None = None
     preset: str | None = None
+    # Accuracy of coordinates.
+    tol: float = 1e-3
     # Where figures are reproduced, the time that they were made with.
     published_t: int | None = None
 

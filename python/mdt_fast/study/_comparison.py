@@ -11,7 +11,7 @@ from importlib import resources
 
 from ._published import published_score
 from ._study import Study
-from ._tables import PERCENT, TITLES, Cell, markdown_table
+from ._tables import PERCENT, TITLES, Cell, markdown_table, scale_of
 
 MEASURES = ("ami", "ari", "ch")
 # A cell agrees if the means differ by no more than so many published standard deviations.
@@ -42,7 +42,7 @@ class Compared:
     @property
     def numbers(self) -> list[str]:
         """Ours, theirs, the difference and the verdict, as text."""
-        scale = 100.0 if self.measure in PERCENT else 1.0
+        scale = scale_of(self.measure)
         return [
             f"{scale * self.ours.mean:.2f} ({scale * self.ours.std:.2f})",
             f"{scale * self.mean:.2f} ({scale * self.std:.2f})",
@@ -57,9 +57,9 @@ def compare(study: Study) -> Iterator[Compared]:
         for method in study.methods:
             for measure in MEASURES:
                 theirs = published_score(dataset, method, measure)
-                scores = study.scores(dataset, method, measure)
-                if theirs is not None and scores:
-                    yield Compared(dataset, method, measure, Cell.of(scores), *theirs)
+                ours = study.cell(dataset, method, measure)
+                if theirs is not None and ours is not None:
+                    yield Compared(dataset, method, measure, ours, *theirs)
 
 
 def summary(cells: list[Compared]) -> str:

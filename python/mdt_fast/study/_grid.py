@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,9 +25,8 @@ from sklearn.metrics.cluster import contingency_matrix
 from .. import quality
 from .._core import __version__
 from .._kmeans import k_means
-from .._warnings import ConvergenceWarning
 from ._cases import Case, DataSet
-from ._methods import Method
+from ._methods import Method, observe
 from ._rows import Row
 
 # Data sets that a worker keeps ready: tasks come data set by data set.
@@ -58,13 +56,11 @@ class Task:
 
     def perform(self, n_jobs: int | None) -> list[Row]:
         """Search and cluster."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings():
+            # Each worker would give them again for each data set.
+            warnings.simplefilter("ignore")
             case = prepared(self.dataset, self.preset, n_jobs)
-            began = time.perf_counter()
-            found = self.method.find(case, self.seed(), n_jobs)
-            seconds = time.perf_counter() - began
-        converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        found, seconds, converged = observe(self.method, case, self.seed(), n_jobs)
         assert case.n_clusters is not None
         rows = []
         for run in self.runs:

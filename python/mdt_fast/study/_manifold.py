@@ -13,10 +13,8 @@ The first two are about 0.5 at random, the last two about 0.
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,11 +26,9 @@ from sklearn.utils import Bunch
 from .. import datasets
 from .._arguments import RandomStateLike, check_choice, check_integer
 from .._build import build_operators
-from .._embedding import embed
 from .._seed import check_seed
-from .._warnings import ConvergenceWarning
 from ._cases import Case
-from ._methods import Found, Fused, Method, find_method
+from ._methods import find_method, observe
 from ._published import published_time
 from ._tables import markdown_table
 
@@ -168,7 +164,8 @@ def prepare_manifold(
         size["n_samples"] = check_integer("n_samples", n_samples, minimum=2 * N_NEIGHBORS + 1)
     bunch = manifold.make(**size, variant=variant)
     ops = build_operators(bunch.views, preset=preset, n_jobs=n_jobs)
-    return Case(ops, N_COMPONENTS, preset=preset, published_t=published_time(name) if preset else None), bunch
+    time = published_time(name) if preset else None
+    return Case(ops, N_COMPONENTS, preset=preset, tol=_TOLERANCE, published_t=time), bunch
 
 
 def measure(coordinates: Any, target: Any, kind: str) -> dict[str, float]:
@@ -238,12 +235,7 @@ def run_manifold(
         way = find_method(method)
         for draw in range(way.repeats(N_DRAWS, 1)[0]):
             own_seed = int(np.random.SeedSequence((seed, draw)).generate_state(1)[0])
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                began = time.perf_counter()
-                found = _find(way, case, own_seed, n_jobs)
-                seconds = time.perf_counter() - began
-            converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+            found, seconds, converged = observe(way, case, own_seed, n_jobs)
             length = 0 if found.trajectory is None else len(found.trajectory)
             numbers = measure(found.coordinates, bunch.target, manifold.kind)
             rows.append(ManifoldRow(name, method, draw, case.t, length, seconds, converged, **numbers))
@@ -254,16 +246,6 @@ def run_manifold(
 def manifold_table(results: Sequence[ManifoldResult]) -> str:
     """Return a Markdown table for each manifold: methods down, draws averaged, the four numbers across."""
     return "\n\n".join(map(_one_table, results))
-
-
-def _find(way: Method, case: Case, seed: int, n_jobs: int | None) -> Found:
-    """Run a method, with coordinates as exact as a curve needs them."""
-    if isinstance(way, Fused):
-        return replace(way, options={**way.options, "tol": _TOLERANCE}).find(case, seed, n_jobs)
-    found = way.find(case, seed, n_jobs)
-    assert found.trajectory is not None
-    exact = embed(found.trajectory, case.n_components, tol=_TOLERANCE, random_state=seed)
-    return replace(found, coordinates=exact.coordinates)
 
 
 def _one_table(result: ManifoldResult) -> str:

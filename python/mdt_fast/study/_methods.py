@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
@@ -17,6 +19,7 @@ from .. import baselines
 from .._embedding import embed
 from .._search import search
 from .._trajectory import Trajectory
+from .._warnings import ConvergenceWarning
 from ._cases import Case
 
 # The authors' tree search is not that of their text: how it grows, what it answers with, in how many dimensions.
@@ -55,6 +58,19 @@ class Method(Protocol):
 
     def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
         """Run it once."""
+
+
+def observe(method: Method, case: Case, seed: int, n_jobs: int | None) -> tuple[Found, float, bool]:
+    """Run a method once; return what it found, the seconds it took, and whether all reached its tolerance.
+
+    Other warnings, of graphs in parts for instance, are the same for all methods and are not passed on.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        began = time.perf_counter()
+        found = method.find(case, seed, n_jobs)
+        seconds = time.perf_counter() - began
+    return found, seconds, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
 @dataclass(frozen=True)
@@ -99,7 +115,7 @@ class Searched:
             progress=False,
             **self.options,
         )
-        geometry = embed(found.trajectory, case.n_components, random_state=seed)
+        geometry = embed(found.trajectory, case.n_components, tol=case.tol, random_state=seed)
         return Found(geometry.coordinates, None, found.trajectory, found.n_evaluations)
 
 
@@ -126,8 +142,15 @@ class Fused:
 
     def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
         """Embed."""
-        how = {"n_components": case.n_components, "preset": case.preset, "random_state": seed, "n_jobs": n_jobs}
-        fitted = baselines.make(self.baseline, **how, **self.options).fit(case.ops)
+        fitted = baselines.make(
+            self.baseline,
+            n_components=case.n_components,
+            preset=case.preset,
+            tol=case.tol,
+            random_state=seed,
+            n_jobs=n_jobs,
+            **self.options,
+        ).fit(case.ops)
         return Found(fitted.embedding_, None, getattr(fitted, "trajectory_", None), 1)
 
 

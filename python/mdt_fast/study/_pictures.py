@@ -16,7 +16,7 @@ from ._manifold_picture import draw_manifold
 from ._paper import PaperStudy
 from ._published import AS_CODED, published_entropy, published_score
 from ._study import Study
-from ._tables import TITLES, Cell
+from ._tables import TITLES, competes
 
 _PANEL = (3.4, 2.7)
 _COLUMNS = 4
@@ -50,19 +50,23 @@ def _figure(width: float, height: float) -> Any:
     return plt.figure(figsize=(width, height), layout="constrained")
 
 
-def _panels(names: list[str], rows: int = 1) -> tuple[Any, Any]:
-    """Return a figure and an array of axes: `rows` rows of all names, or as many as needed for one."""
-    columns = len(names) if rows > 1 else min(_COLUMNS, len(names))
-    down = rows if rows > 1 else math.ceil(len(names) / columns)
-    figure = _figure(_PANEL[0] * columns, _PANEL[1] * down)
-    axes = figure.subplots(down, columns, squeeze=False)
-    for ax in axes.ravel()[down * columns if rows > 1 else len(names) :]:
+def _grid(rows: int, columns: int) -> tuple[Any, Any]:
+    """Return a figure and its axes, a small panel each."""
+    figure = _figure(_PANEL[0] * columns, _PANEL[1] * rows)
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def _panels(count: int) -> tuple[Any, Any]:
+    """Return a figure and so many axes, row by row."""
+    columns = min(_COLUMNS, count)
+    figure, axes = _grid(math.ceil(count / columns), columns)
+    for ax in axes.ravel()[count:]:
         ax.remove()
-    return figure, axes
+    return figure, axes.ravel()[:count]
 
 
 def _fusions(study: Study) -> list[str]:
-    return [name for name in study.methods if not name.startswith(("DM(", "True labels"))]
+    return [name for name in study.methods if competes(name)]
 
 
 def _draw_prr(table: Study) -> Any:
@@ -72,10 +76,10 @@ def _draw_prr(table: Study) -> Any:
 
 
 def _draw_views(table: Study) -> Any:
-    figure, axes = _panels(table.datasets)
-    for ax, name in zip(axes.ravel(), table.datasets, strict=False):
-        views = [method for method in table.methods if method.startswith("DM(") and table.scores(name, method)]
-        scores = {method: _cell(table, name, method) for method in views}
+    figure, axes = _panels(len(table.datasets))
+    for ax, name in zip(axes, table.datasets, strict=True):
+        views = [method for method in table.methods if method.startswith("DM(")]
+        scores = {method: cell for method in views if (cell := table.cell(name, method)) is not None}
         spread = {method: cell.std for method, cell in scores.items()}
         plot.scores({method: cell.mean for method, cell in scores.items()}, spread=spread, ax=ax)
         ax.set_title(name, fontsize=10)
@@ -113,8 +117,8 @@ def _draw_noisy_views(levels: tuple[float, ...], curves: Study, name: str) -> An
 
 
 def _draw_entropies(study: PaperStudy) -> Any:
-    figure, axes = _panels(list(study.times))
-    for ax, (name, selection) in zip(axes.ravel(), study.times.items(), strict=False):
+    figure, axes = _panels(len(study.times))
+    for ax, (name, selection) in zip(axes, study.times.items(), strict=True):
         plot.entropy(selection, ax=ax)
         curve = published_entropy(name)
         if curve is not None:
@@ -127,7 +131,7 @@ def _draw_entropies(study: PaperStudy) -> Any:
 
 def _draw_lengths(lengths: Study) -> Any:
     """AMI above, CH below, over the length of random trajectories."""
-    figure, axes = _panels(lengths.datasets, rows=2)
+    figure, axes = _grid(2, len(lengths.datasets))
     times = [int(re.findall(r"t=(\d+)", method)[0]) for method in lengths.methods]
     for column, name in enumerate(lengths.datasets):
         chosen = next(row.t for row in lengths.rows if row.dataset == name)
@@ -145,13 +149,9 @@ def _draw_tree(name: str, found: Any) -> Any:
     return ax.figure
 
 
-def _cell(study: Study, dataset: str, method: str, measure: str = "ami") -> Cell:
-    return Cell.of(study.scores(dataset, method, measure))
-
-
 def _mean(study: Study, dataset: str, method: str) -> float:
-    scores = study.scores(dataset, method)
-    return Cell.of(scores).mean if scores else math.nan
+    cell = study.cell(dataset, method)
+    return math.nan if cell is None else cell.mean
 
 
 def _published_mean(dataset: str, method: str) -> float:

@@ -38,12 +38,7 @@ def write_results(study: PaperStudy, folder: Path, command: str) -> list[Path]:
         pictures[name] = f"![{name}]({IMAGES}/{name}.png)"
         written.append(path)
     for preset, table in study.tables.items():
-        place = folder / "tables" / (preset or "text")
-        place.mkdir(parents=True, exist_ok=True)
-        for measure in MEASURES:
-            for suffix, text in (("md", table.to_markdown(measure)), ("tex", table.to_latex(measure))):
-                written.append(place / f"{measure}.{suffix}")
-                replace_file(written[-1], text + "\n")
+        written += table.save_tables(folder / "tables" / (preset or "text"))
     written.append(folder / "results.md")
     replace_file(written[-1], _document(study, pictures, command))
     return written

@@ -48,6 +48,11 @@ class Study:
             found.setdefault(row.search, []).append(getattr(row, measure))
         return found
 
+    def cell(self, dataset: str, method: str, measure: str = "ami") -> Cell | None:
+        """Return mean and spread of a method on a data set, None where it was not run."""
+        scores = self.scores(dataset, method, measure)
+        return Cell.of(scores) if scores else None
+
     def table(self, measure: str = "ami") -> Table:
         """Return mean and spread of a measure, methods down, data sets across.
 
@@ -58,10 +63,10 @@ class Study:
             matching, Calinski-Harabasz on the operators.
         """
         cells = {
-            (dataset, method): Cell.of(scores)
+            (dataset, method): cell
             for dataset in self.datasets
             for method in self.methods
-            if (scores := self.scores(dataset, method, measure))
+            if (cell := self.cell(dataset, method, measure)) is not None
         }
         has_ratios = measure == "ami" and REFERENCE in self.methods
         ratios = {name: float(np.mean(list(each.values()))) for name, each in self.prr().items()} if has_ratios else {}
@@ -78,18 +83,13 @@ class Study:
             The method that has 1.
         """
         check_choice("reference", reference, self.methods)
-
-        def mean(dataset: str, method: str) -> float | None:
-            scores = self.scores(dataset, method, measure)
-            return Cell.of(scores).mean if scores else None
-
         ratios: dict[str, dict[str, float]] = {}
         for dataset in self.datasets:
-            base = mean(dataset, reference)
+            base = self.cell(dataset, reference, measure)
             for method in self.methods:
-                value = mean(dataset, method)
-                if base and value is not None and not method.startswith("True labels"):
-                    ratios.setdefault(method, {})[dataset] = value / base
+                cell = self.cell(dataset, method, measure)
+                if base is not None and base.mean and cell is not None and not method.startswith("True labels"):
+                    ratios.setdefault(method, {})[dataset] = cell.mean / base.mean
         return {method: ratios[method] for method in self.methods if method in ratios}
 
     def joined(self, other: Study) -> Study:
@@ -124,7 +124,13 @@ class Study:
         file = RowFile(place / "rows.csv")
         there = {(row.key, row.version, row.search, row.run) for row in file.rows}
         file.add(row for row in self.rows if (row.key, row.version, row.search, row.run) not in there)
-        written = [place / "rows.csv"]
+        return [place / "rows.csv", *self.save_tables(place)]
+
+    def save_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the tables of every measure in Markdown and in LaTeX; return the paths."""
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        written = []
         for measure in MEASURES:
             table = self.table(measure)
             for suffix, text in (("md", table.to_markdown()), ("tex", table.to_latex())):

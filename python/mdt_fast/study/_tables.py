@@ -15,6 +15,16 @@ TITLES = {"ami": "AMI", "ari": "ARI", "nmi": "NMI", "acc": "ACC", "ch": "CH"}
 _NOTHING = "—"
 
 
+def scale_of(measure: str) -> float:
+    """Return what scores of a measure are multiplied by to be shown."""
+    return 100.0 if measure in PERCENT else 1.0
+
+
+def competes(method: str) -> bool:
+    """Return whether a method is one for several views that sees no labels."""
+    return not method.startswith(("DM(", "True labels"))
+
+
 @dataclass(frozen=True)
 class Cell:
     """How one method did on one data set.
@@ -67,21 +77,12 @@ class Table:
     cells: Mapping[tuple[str, str], Cell]
     prr: Mapping[str, float]
 
-    @property
-    def scale(self) -> float:
-        """What numbers are multiplied by."""
-        return 100.0 if self.measure in PERCENT else 1.0
-
-    def competes(self, method: str) -> bool:
-        """Whether a method is one for several views that sees no labels; only those are marked."""
-        return not method.startswith(("DM(", "True labels"))
-
     def rank(self, dataset: str) -> dict[str, int]:
-        """Return the places of the best and the second best; equals, as printed, share one."""
+        """Return the places of the best and the second best that compete; equals, as printed, share one."""
         shown = {
-            method: round(self.scale * cell.mean, 2)
+            method: round(scale_of(self.measure) * cell.mean, 2)
             for method in self.methods
-            if self.competes(method) and (cell := self.cells.get((dataset, method))) is not None
+            if competes(method) and (cell := self.cells.get((dataset, method))) is not None
         }
         places = sorted(set(shown.values()), reverse=True)[:2]
         return {method: places.index(value) + 1 for method, value in shown.items() if value in places}
@@ -133,7 +134,8 @@ class Table:
             cell = self.cells.get((dataset, method))
             if cell is None:
                 return _NOTHING
-            shown = form.format(self.scale * cell.mean, self.scale * cell.std)
+            scale = scale_of(self.measure)
+            shown = form.format(scale * cell.mean, scale * cell.std)
             place = ranks[dataset].get(method)
             return shown if place is None else marks[place](shown)
 
