@@ -22,7 +22,7 @@
 
 use mdt_dense::{Mat, MatRef};
 
-use super::tall::{Tall, no_convergence};
+use super::tall::{Links, Tall, combine_block, no_convergence};
 use crate::block::Block;
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
@@ -43,8 +43,8 @@ const SQUARE_FACTOR: f64 = 4.0;
 /// Largest residual of a triplet relative to the largest singular value, in units of the tolerance: vectors err by their residual.
 const VECTOR_FACTOR: f64 = 5.0;
 
-/// Triplets whose residual is below this part of the tolerance are done with.
-const LOCKED_AT: f64 = 0.1;
+/// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of the digits are enough.
+const LEAST_ORTHOGONAL: f64 = 1e-8;
 
 /// Rows that one random stream fills.
 const ROWS_PER_STREAM: usize = 1024;
@@ -134,7 +134,13 @@ pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> R
         return Ok(None);
     }
     let mut block = starting_block(n, widths.block, (&[], 0), seed, exec)?;
-    Tall::new(n, 0).orthonormalize(&mut block, widths.block, 0, &mut restart_stream(seed), exec)?;
+    Tall::new(n).orthonormalize(
+        &mut block,
+        widths.block,
+        Links { from: 0, all: true },
+        &mut restart_stream(seed),
+        exec,
+    )?;
     Ok(Some(block.to_vec()))
 }
 
@@ -167,12 +173,10 @@ pub fn svd<T: Real>(
         return dense(map, rank, exec);
     }
     let mut cols = widths.block.max(given_cols);
-    // Rows that begin at a cache line.
-    let room = widths.most.max(widths.kept + 2 * cols).next_multiple_of(8);
-    let (mut left, mut right) = (Tall::<T>::new(n, room), Tall::<T>::new(n, room));
+    let room = widths.most.max(widths.kept + 2 * cols);
+    let (mut left, mut right) = (Tall::<T>::new(n), Tall::<T>::new(n));
     let mut stream = restart_stream(settings.seed);
     let mut b = Mat::<f64>::zeros(room, room);
-    let mut y = Block::zeros(n * cols);
     let mut x = starting_block(n, cols, (given, given_cols), settings.seed, exec)?;
     let mut image = None;
     if let Start::Applied { block, image: given } = start {
@@ -180,28 +184,32 @@ pub fn svd<T: Real>(
         Error::check_size("elements of its image", x.len(), given.len())?;
         image = Some(given);
     } else {
-        right.orthonormalize(&mut x, cols, 0, &mut stream, exec)?;
+        right.orthonormalize(&mut x, cols, Links { from: 0, all: true }, &mut stream, exec)?;
     }
     let mut applications = 0;
     let mut previous = vec![0.0; rank];
     // A new block has parts only along the last one or, after a restart, along all that was kept.
     let mut linked = 0;
-    // Residuals of the triplets that are done with: the first columns of both bases.
-    let mut locked: Vec<f64> = Vec::new();
+    // Is rounding about to spoil the orthogonality of columns that are further apart?
+    let mut all = false;
+    // Inner products of the residuals that narrower blocks cannot see, of the first columns of both bases.
+    let mut unseen = Mat::<f64>::zeros(0, 0);
     for iteration in 1.. {
         exec.check()?;
         let m = left.width();
-        right.append(&x, cols, exec)?;
+        let mut y = Block::zeros(n * cols);
         match image.take() {
             Some(given) => y.copy_from_slice(given),
             None => map.apply(&x, cols, Direction::Forward, &mut y, exec)?,
         }
-        let new = left.orthonormalize(&mut y, cols, linked, &mut stream, exec)?;
+        right.append(x, cols);
+        let new = left.orthonormalize(&mut y, cols, Links { from: linked, all }, &mut stream, exec)?;
         b.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
         b.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
-        left.append(&y, cols, exec)?;
+        x = Block::zeros(n * cols);
         map.apply(&y, cols, Direction::Transposed, &mut x, exec)?;
-        let next = right.orthonormalize(&mut x, cols, m, &mut stream, exec)?;
+        left.append(y, cols);
+        let next = right.orthonormalize(&mut x, cols, Links { from: m, all }, &mut stream, exec)?;
         linked = m;
         applications += 2 * cols;
 
@@ -210,41 +218,48 @@ pub fn svd<T: Real>(
             continue;
         }
         let small = decompose(b.submatrix(0, 0, width, width))?;
-        let residuals = residuals(&small, next.factor.as_ref(), cols, rank, &locked);
+        let errors = residual_vectors(&small, next.factor.as_ref(), cols);
+        let residuals = residuals(&small, errors.as_ref(), rank, &unseen);
         let largest = small.values[0];
         let floor = ROUNDING * T::ROUNDOFF * largest;
+        let least = (unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
+        all = floor > LEAST_ORTHOGONAL.min(1e-2 * settings.tolerance) * least;
+        let moved: Vec<f64> =
+            small.values.iter().zip(&previous).map(|(value, before)| (value - before).abs()).collect();
         let converged = (0..rank).all(|i| {
             let (value, residual) = (small.values[i], residuals[i]);
-            residual <= floor || is_accurate(residual, value, (value - previous[i]).abs(), largest, settings.tolerance)
+            residual <= floor || is_accurate(residual, value, moved[i], largest, settings.tolerance)
         });
         previous.copy_from_slice(&small.values[..rank]);
         if converged || iteration >= settings.max_iterations {
             return Ok(Svd {
-                left: left.combine(small.left.as_ref().subcols(0, rank), exec)?,
-                right: right.combine(small.right.as_ref().subcols(0, rank), exec)?,
+                left: left.combine(small.left.as_ref().subcols(0, rank), exec)?.to_vec(),
+                right: right.combine(small.right.as_ref().subcols(0, rank), exec)?.to_vec(),
                 values: small.values[..rank].to_vec(),
                 residuals,
                 converged,
                 applications,
             });
         }
-        let done = (0..rank)
-            .take_while(|&i| residuals[i] <= floor.max(LOCKED_AT * settings.tolerance * small.values[i]))
-            .count();
+        let is_done = |i: usize| {
+            let (value, residual) = (small.values[i], residuals[i]);
+            residual <= floor || is_accurate(2.0 * residual, value, moved[i], largest, settings.tolerance)
+        };
+        let done = (0..rank).take_while(|&i| is_done(i)).count();
         let narrower = Widths::block_for(rank - done);
         if 2 * narrower <= cols && done + narrower <= width {
-            x = Block::from(right.combine(small.right.as_ref().subcols(done, narrower), exec)?);
-            y = Block::zeros(x.len());
-            left.rotate(small.left.as_ref().subcols(0, done), exec)?;
-            right.rotate(small.right.as_ref().subcols(0, done), exec)?;
-            b = diagonal(room, &small.values[..done]);
-            locked = residuals[..done].to_vec();
+            // The next block without what only the triplets that are done with would need of it.
+            let span = decompose(errors.as_ref().subcols(done, narrower))?.left;
+            unseen = with_unseen(&turned(&small, &unseen, done), errors.as_ref().subcols(0, done), span.as_ref());
+            x = combine_block(&x, span.as_ref(), exec)?;
+            left.rotate(small.left.as_ref().subcols(0, done + narrower), exec)?;
+            right.rotate(small.right.as_ref().subcols(0, done + narrower), exec)?;
+            b = diagonal(room, &small.values[..done + narrower]);
             (cols, linked) = (narrower, 0);
         } else if width + cols > room {
             left.rotate(small.left.as_ref().subcols(0, widths.kept), exec)?;
             right.rotate(small.right.as_ref().subcols(0, widths.kept), exec)?;
-            // The columns have turned, and what is unknown of them with them.
-            locked = shares(&small, &locked, widths.kept);
+            unseen = turned(&small, &unseen, widths.kept);
             b = diagonal(room, &small.values[..widths.kept]);
             linked = 0;
         }
@@ -257,17 +272,29 @@ fn decompose(b: MatRef<'_, f64>) -> Result<mdt_dense::Svd> {
     mdt_dense::svd(b).map_err(|reason| no_convergence(&reason))
 }
 
-/// `|R X_last|` of the leading triplets, `X_last` the rows of the last block, and their share of the locked residuals.
-fn residuals(small: &mdt_dense::Svd, r: MatRef<'_, f64>, cols: usize, rank: usize, locked: &[f64]) -> Vec<f64> {
-    let last = small.left.as_ref().submatrix(small.left.nrows() - cols, 0, cols, rank);
-    let product = mdt_dense::product(r, last);
-    shares(small, locked, rank).iter().enumerate().map(|(i, share)| product.col(i).norm_l2() + share).collect()
+/// `R X_last`, `X_last` the rows of the last block: residuals of the triplets along the next block.
+fn residual_vectors(small: &mdt_dense::Svd, r: MatRef<'_, f64>, cols: usize) -> Mat<f64> {
+    mdt_dense::product(r, small.left.as_ref().subrows(small.left.nrows() - cols, cols))
 }
 
-/// The part of the locked residuals that each of the first `count` triplets has.
-fn shares(small: &mdt_dense::Svd, locked: &[f64], count: usize) -> Vec<f64> {
-    let share = |i: usize| locked.iter().enumerate().map(|(j, r)| small.left[(j, i)].abs() * r).sum();
-    (0..count).map(share).collect()
+/// Lengths of the residuals of the leading triplets, at most: along the next block, and what is not seen.
+fn residuals(small: &mdt_dense::Svd, errors: MatRef<'_, f64>, rank: usize, unseen: &Mat<f64>) -> Vec<f64> {
+    let unseen = turned(small, unseen, rank);
+    (0..rank).map(|i| errors.col(i).norm_l2() + unseen[(i, i)].max(0.0).sqrt()).collect()
+}
+
+/// The inner products of unseen residuals after the columns have turned into the leading triplets.
+fn turned(small: &mdt_dense::Svd, unseen: &Mat<f64>, count: usize) -> Mat<f64> {
+    let turn = small.left.as_ref().submatrix(0, 0, unseen.nrows(), count);
+    mdt_dense::product(turn.transpose(), mdt_dense::product(unseen.as_ref(), turn).as_ref())
+}
+
+/// Bounds of inner products after what the columns of `span` leave out of `errors` has become unseen, too.
+fn with_unseen(unseen: &Mat<f64>, errors: MatRef<'_, f64>, span: MatRef<'_, f64>) -> Mat<f64> {
+    let outside = errors - mdt_dense::product(span, mdt_dense::product(span.transpose(), errors).as_ref());
+    // |a + b|^2 <= 2 |a|^2 + 2 |b|^2: how the two lie to each other is not known.
+    let sum = unseen + mdt_dense::product(outside.transpose(), outside.as_ref());
+    &sum + &sum
 }
 
 fn diagonal(room: usize, values: &[f64]) -> Mat<f64> {

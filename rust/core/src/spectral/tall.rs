@@ -22,13 +22,34 @@ const LEAST_KNOWN: f64 = 1e4;
 /// Passes after which a block is orthonormal whatever it was.
 const MAX_PASSES: usize = 8;
 
-/// A row-major matrix with room for more columns.
+/// A matrix that grows by blocks of columns, each kept as it came: row-major, on its own.
 #[derive(Debug)]
 pub(super) struct Tall<T> {
     n: usize,
-    room: usize,
-    width: usize,
+    panels: Vec<Panel<T>>,
+    /// Columns that the last rotation left.
+    kept: usize,
+}
+
+/// The columns of a basis along which a block may have something that is not rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Links {
+    /// Columns from here on, where a block of the basis begins.
+    pub from: usize,
+    /// Has rounding grown so much that all columns count?
+    pub all: bool,
+}
+
+#[derive(Debug)]
+struct Panel<T> {
     data: Block<T>,
+    cols: usize,
+}
+
+impl<T: Real> Panel<T> {
+    fn rows(&self, rows: &Range<usize>) -> MatRef<'_, T> {
+        rows_of(&self.data, self.cols, rows)
+    }
 }
 
 /// Orthonormal columns `Y` made from a block: `block = basis * coefficients + Y * factor`.
@@ -38,116 +59,85 @@ pub(super) struct Orthonormalized {
 }
 
 impl<T: Real> Tall<T> {
-    pub fn new(n: usize, room: usize) -> Self {
-        Self { n, room, width: 0, data: Block::zeros(n * room) }
+    pub fn new(n: usize) -> Self {
+        Self { n, panels: Vec::new(), kept: 0 }
     }
 
     pub fn width(&self) -> usize {
-        self.width
+        self.panels.iter().map(|panel| panel.cols).sum()
     }
 
     /// Adds the columns of a row-major block.
-    pub fn append(&mut self, block: &[T], cols: usize, exec: &Exec) -> Result<()> {
-        let (room, width) = (self.room, self.width);
-        exec.for_pieces(
-            &mut self.data,
-            piece_rows(self.n) * room,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (row, new) in piece.chunks_exact_mut(room).zip(block[first / room * cols..].chunks_exact(cols)) {
-                    row[width..width + cols].copy_from_slice(new);
-                }
-                Ok(())
-            },
-        )?;
-        self.width += cols;
-        Ok(())
+    pub fn append(&mut self, data: Block<T>, cols: usize) {
+        self.panels.push(Panel { data, cols });
     }
 
-    /// Some rows of the columns from `from` on.
-    fn rows(&self, rows: Range<usize>, from: usize) -> MatRef<'_, T> {
-        let data = &self.data[rows.start * self.room..rows.end * self.room];
-        MatRef::from_row_major_slice_with_stride(
-            &data[..data.len() - (self.room - self.width)],
-            rows.len(),
-            self.width,
-            self.room,
-        )
-        .get(.., from..)
+    /// Those blocks whose first column is selected, each with that column.
+    fn panels(&self, is_selected: impl Fn(usize) -> bool) -> impl Iterator<Item = (usize, &Panel<T>)> {
+        let places = self.panels.iter().scan(0, |end, panel| {
+            *end += panel.cols;
+            Some(*end - panel.cols)
+        });
+        places.zip(&self.panels).filter(move |(first, _)| is_selected(*first))
     }
 
-    /// Replaces `Y` by `Y M` (if there is an `M`) and returns `Q^T Y`, `Q` the columns from `from` on.
+    /// Replaces `Y` by `Y M` (if there is an `M`) and returns `Q^T Y`, rows of blocks that are not selected left at zero.
     fn turn_and_project(
         &self,
         turn: Option<&Mat<f64>>,
-        from: usize,
+        is_selected: impl Fn(usize) -> bool + Sync + Send,
         y: &mut [T],
         cols: usize,
         exec: &Exec,
     ) -> Result<Mat<f64>> {
         let turn = turn.map(|m| to_real::<T>(m.as_ref()));
-        sum_over_pieces(self.n, self.width - from, y, cols, exec, |rows, piece, copy, out| {
+        sum_over_pieces(self.n, self.width(), y, cols, exec, |rows, piece, copy, mut out| {
             if let Some(m) = &turn {
                 right_multiply(piece, cols, m, copy);
             }
             let block = MatRef::from_row_major_slice(piece, rows.len(), cols);
-            T::multiply(out, Accum::Replace, self.rows(rows, from).transpose(), block, T::ONE);
+            for (first, panel) in self.panels(&is_selected) {
+                let out = out.as_mut().subrows_mut(first, panel.cols);
+                T::multiply(out, Accum::Replace, panel.rows(&rows).transpose(), block, T::ONE);
+            }
         })
     }
 
-    /// Replaces `Y` by `Y - Q C`, `Q` the last columns, as many as `C` has rows, and returns the new `Y^T Y`.
-    fn subtract(&self, c: &Mat<f64>, y: &mut [T], cols: usize, exec: &Exec) -> Result<Mat<f64>> {
-        let from = self.width - c.nrows();
+    /// Replaces `Y` by `Y - Q C`, `Q` the selected blocks, and returns the new `Y^T Y`.
+    fn subtract(
+        &self,
+        c: &Mat<f64>,
+        is_selected: impl Fn(usize) -> bool + Sync + Send,
+        y: &mut [T],
+        cols: usize,
+        exec: &Exec,
+    ) -> Result<Mat<f64>> {
         let c = to_real::<T>(c.as_ref());
         sum_over_pieces(self.n, cols, y, cols, exec, |rows, piece, _, out| {
-            let count = rows.len();
-            let target = MatMut::from_row_major_slice_mut(piece, count, cols);
-            T::multiply(target, Accum::Add, self.rows(rows, from), c.as_ref(), -T::ONE);
-            let block = MatRef::from_row_major_slice(piece, count, cols);
+            for (first, panel) in self.panels(&is_selected) {
+                let target = MatMut::from_row_major_slice_mut(piece, rows.len(), cols);
+                T::multiply(target, Accum::Add, panel.rows(&rows), c.subrows(first, panel.cols), -T::ONE);
+            }
+            let block = MatRef::from_row_major_slice(piece, rows.len(), cols);
             T::multiply(out, Accum::Replace, block.transpose(), block, T::ONE);
         })
     }
 
     /// `Q C`, row-major.
-    pub fn combine(&self, c: MatRef<'_, f64>, exec: &Exec) -> Result<Vec<T>> {
+    pub fn combine(&self, c: MatRef<'_, f64>, exec: &Exec) -> Result<Block<T>> {
         let (c, cols) = (to_real::<T>(c), c.ncols());
-        let mut out = vec![T::ZERO; self.n * cols];
-        exec.for_pieces(
-            &mut out,
-            ROWS * cols.max(1),
-            || (),
-            |first, piece, ()| -> Result<()> {
-                let (from, rows) = (first / cols, piece.len() / cols);
-                let target = MatMut::from_row_major_slice_mut(piece, rows, cols);
-                T::multiply(target, Accum::Replace, self.rows(from..from + rows, 0), c.as_ref(), T::ONE);
-                Ok(())
-            },
-        )?;
-        Ok(out)
+        map_rows(self.n, cols, exec, |rows, mut target| {
+            for (first, panel) in self.panels(|_| true) {
+                T::multiply(target.as_mut(), Accum::Add, panel.rows(&rows), c.subrows(first, panel.cols), T::ONE);
+            }
+        })
     }
 
     /// Replaces the columns by `Q C`.
     pub fn rotate(&mut self, c: MatRef<'_, f64>, exec: &Exec) -> Result<()> {
-        let (room, width, c) = (self.room, self.width, to_real::<T>(c));
-        let cols = c.ncols();
-        exec.for_pieces(
-            &mut self.data,
-            ROWS * room,
-            || Mat::zeros(ROWS, cols),
-            |_, piece, rotated| -> Result<()> {
-                let rows = piece.len() / room;
-                let used = piece.len() - (room - width);
-                let old = MatRef::from_row_major_slice_with_stride(&piece[..used], rows, width, room);
-                T::multiply(rotated.subrows_mut(0, rows), Accum::Replace, old, c.as_ref(), T::ONE);
-                for (i, row) in piece.chunks_exact_mut(room).enumerate() {
-                    for (j, v) in row[..cols].iter_mut().enumerate() {
-                        *v = rotated[(i, j)];
-                    }
-                }
-                Ok(())
-            },
-        )?;
-        self.width = cols;
+        let data = self.combine(c, exec)?;
+        self.panels = vec![Panel { data, cols: c.ncols() }];
+        self.kept = c.ncols();
         Ok(())
     }
 
@@ -158,35 +148,36 @@ impl<T: Real> Tall<T> {
     /// of almost dependent vectors is handled like any other. What has vanished altogether is drawn anew from `stream`
     /// and has no part in `factor`.
     ///
-    /// The first pass removes only the columns from `linked` on, the only ones along which `y` has more than rounding; a
-    /// later pass removes them all.
+    /// The first pass removes only the columns that `links` names. A later one also removes those that were kept at a restart, along
+    /// which rounding grows fastest, and all of them where that is asked for.
     pub fn orthonormalize(
         &self,
         y: &mut [T],
         cols: usize,
-        linked: usize,
+        links: Links,
         stream: &mut Stream,
         exec: &Exec,
     ) -> Result<Orthonormalized> {
-        let mut coefficients = Mat::zeros(self.width, cols);
+        let mut is_strange = links.all;
+        let mut coefficients = Mat::zeros(self.width(), cols);
         let mut factor = Mat::<f64>::identity(cols, cols);
         let mut turn = None;
         for pass in 0..MAX_PASSES {
-            let from = if pass == 0 { linked } else { 0 };
-            let c = self.turn_and_project(turn.as_ref(), from, y, cols, exec)?;
-            let gram = self.subtract(&c, y, cols, exec)?;
-            let mut linked_coefficients = coefficients.subrows_mut(from, c.nrows());
-            linked_coefficients += product(c.as_ref(), factor.as_ref());
+            let is_selected = |first: usize| first >= links.from || pass > 0 && (is_strange || first < self.kept);
+            let c = self.turn_and_project(turn.as_ref(), is_selected, y, cols, exec)?;
+            let gram = self.subtract(&c, is_selected, y, cols, exec)?;
+            coefficients += product(c.as_ref(), factor.as_ref());
             let (transform, inverse, lost) = whiten::<T>(&gram)?;
             factor = product(inverse.as_ref(), factor.as_ref());
             let is_settled =
                 pass > 0 && largest(&c) < 0.1 && largest(&(&gram - Mat::<f64>::identity(cols, cols))) < 0.1;
             turn = Some(transform);
             if is_settled || !lost.is_empty() {
-                // With no column to project on, what is left is the turn.
-                self.turn_and_project(turn.take().as_ref(), self.width, y, cols, exec)?;
+                // With nothing to project on, what is left is the turn.
+                self.turn_and_project(turn.take().as_ref(), |_| false, y, cols, exec)?;
             }
             if !lost.is_empty() {
+                is_strange = true;
                 let scale = (3.0 / self.n as f64).sqrt();
                 for row in y.chunks_exact_mut(cols) {
                     lost.iter().for_each(|&j| row[j] = T::from_f64(scale * (2.0 * stream.uniform() - 1.0)));
@@ -198,6 +189,40 @@ impl<T: Real> Tall<T> {
         }
         Ok(Orthonormalized { coefficients, factor })
     }
+}
+
+/// `block C` for a row-major block of as many columns as `C` has rows.
+pub(super) fn combine_block<T: Real>(block: &[T], c: MatRef<'_, f64>, exec: &Exec) -> Result<Block<T>> {
+    let (c, cols) = (to_real::<T>(c), c.ncols());
+    map_rows(block.len() / c.nrows(), cols, exec, |rows, target| {
+        T::multiply(target, Accum::Replace, rows_of(block, c.nrows(), &rows), c.as_ref(), T::ONE);
+    })
+}
+
+/// A row-major matrix of zeros after `work(rows, these rows of it)` for every few of its rows.
+fn map_rows<T: Real>(
+    n: usize,
+    cols: usize,
+    exec: &Exec,
+    work: impl Fn(Range<usize>, MatMut<'_, T>) + Sync + Send,
+) -> Result<Block<T>> {
+    let mut out = Block::zeros(n * cols);
+    exec.for_pieces(
+        &mut out,
+        ROWS * cols.max(1),
+        || (),
+        |first, piece, ()| -> Result<()> {
+            let (from, rows) = (first / cols, piece.len() / cols);
+            work(from..from + rows, MatMut::from_row_major_slice_mut(piece, rows, cols));
+            Ok(())
+        },
+    )?;
+    Ok(out)
+}
+
+/// Some rows of a row-major block.
+fn rows_of<'a, T: Real>(block: &'a [T], cols: usize, rows: &Range<usize>) -> MatRef<'a, T> {
+    MatRef::from_row_major_slice(&block[rows.start * cols..rows.end * cols], rows.len(), cols)
 }
 
 /// A matrix that (nearly) orthonormalises columns with this Gram matrix, its inverse, and the columns that are lost.
@@ -290,13 +315,14 @@ mod tests {
     /// Almost dependent, equal, zero and ordinary columns all become orthonormal, and the factors give the block back.
     #[test]
     fn hopeless_blocks_become_orthonormal() {
-        for linked in [0, 4] {
+        for from in [0, 4] {
+            let links = Links { from, all: true };
             let (n, cols, exec) = (700, 6, Exec::with_threads(2));
-            let mut stream = Stream::new(1, linked as u64);
-            let mut basis = Tall::<f64>::new(n, 10);
+            let mut stream = Stream::new(1, from as u64);
+            let mut basis = Tall::<f64>::new(n);
             let mut first = random_block(n, 4, 1);
-            basis.orthonormalize(&mut first, 4, 0, &mut stream, &exec).unwrap();
-            basis.append(&first, 4, &exec).unwrap();
+            basis.orthonormalize(&mut first, 4, links, &mut stream, &exec).unwrap();
+            basis.append(Block::from(first.clone()), 4);
             let mut block = random_block(n, cols, 2);
             for (i, row) in block.chunks_exact_mut(cols).enumerate() {
                 row[1] = row[0] * (1.0 + 1e-13 * (i % 7) as f64);
@@ -305,10 +331,10 @@ mod tests {
                 row[4] = first[i * 4] + 1e-10 * row[5];
             }
             let mut y = block.clone();
-            let parts = basis.orthonormalize(&mut y, cols, linked, &mut stream, &exec).unwrap();
-            basis.append(&y, cols, &exec).unwrap();
+            let parts = basis.orthonormalize(&mut y, cols, links, &mut stream, &exec).unwrap();
+            basis.append(Block::from(y.clone()), cols);
             let mut all = basis.combine(Mat::<f64>::identity(10, 10).as_ref(), &exec).unwrap();
-            let gram = basis.turn_and_project(None, 0, &mut all, 10, &exec).unwrap();
+            let gram = basis.turn_and_project(None, |_| true, &mut all, 10, &exec).unwrap();
             assert!(largest(&(gram - Mat::<f64>::identity(10, 10))) < 1e-13);
             for (i, row) in block.chunks_exact(cols).enumerate() {
                 for (j, &v) in row.iter().enumerate() {
@@ -323,9 +349,9 @@ mod tests {
     #[test]
     fn rotation_keeps_the_leading_columns() {
         let (n, exec) = (600, Exec::with_threads(2));
-        let mut basis = Tall::<f32>::new(n, 5);
+        let mut basis = Tall::<f32>::new(n);
         let block: Vec<f32> = random_block(n, 5, 3).into_iter().map(|v| v as f32).collect();
-        basis.append(&block, 5, &exec).unwrap();
+        basis.append(Block::from(block.clone()), 5);
         let c = Mat::from_fn(5, 2, |i, j| if i == 2 * j { 2.0 } else { 0.0 });
         basis.rotate(c.as_ref(), &exec).unwrap();
         let rotated = basis.combine(Mat::<f64>::identity(2, 2).as_ref(), &exec).unwrap();
