@@ -6,10 +6,12 @@ running it again with those scores at hand. The file is one JSON document with a
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +34,13 @@ Candidate: TypeAlias = "tuple[int, ...] | NDArray[np.float64]"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What is known of a candidate: its score, the seconds it took and, for strategies that follow it, the gradient."""
+    """What is known of a candidate: its score, the seconds it took and, for strategies that need them, more."""
 
     candidate: Candidate
     score: float
     seconds: float
     gradient: NDArray[np.float64] | None = None
+    labels: NDArray[np.int32] | None = None
 
     @property
     def key(self) -> object:
@@ -146,17 +149,27 @@ def _to_json(evaluation: Evaluation) -> dict[str, Any]:
     entry = {key: np.asarray(candidate).tolist(), "score": evaluation.score, "seconds": evaluation.seconds}
     if evaluation.gradient is not None:
         entry["gradient"] = evaluation.gradient.tolist()
+    if evaluation.labels is not None:
+        # A search may keep the labels of a million samples many times.
+        packed = zlib.compress(evaluation.labels.astype(np.min_scalar_type(int(evaluation.labels.max()))).tobytes(), 1)
+        entry["labels"] = [len(evaluation.labels), base64.b64encode(packed).decode("ascii")]
     return entry
 
 
 def _from_json(entry: dict[str, Any]) -> Evaluation:
-    word, gradient = entry.get("word"), entry.get("gradient")
+    word, gradient, labels = entry.get("word"), entry.get("gradient"), entry.get("labels")
     return Evaluation(
         np.array(entry["weights"], dtype=np.float64) if word is None else tuple(word),
         entry["score"],
         entry["seconds"],
         None if gradient is None else np.array(gradient, dtype=np.float64),
+        None if labels is None else _unpack(*labels),
     )
+
+
+def _unpack(n: int, packed: str) -> NDArray[np.int32]:
+    data = zlib.decompress(base64.b64decode(packed))
+    return np.frombuffer(data, dtype=f"u{len(data) // n}").astype(np.int32)
 
 
 def _read(path: Path, identity: dict[str, Any]) -> list[Evaluation]:

@@ -12,6 +12,7 @@ __all__ = [
     "__version__",
     "available_threads",
     "calinski_harabasz",
+    "consensus",
     "contrastive",
     "cpu_features",
     "cross_knn",
@@ -26,6 +27,7 @@ __all__ = [
     "knn",
     "knn_approximate",
     "knn_sparse",
+    "persistence",
     "sample_rows",
     "silhouette",
 ]
@@ -92,6 +94,10 @@ def k_means(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], float, int, bool]: ...
 def calinski_harabasz(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
 def davies_bouldin(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
+def persistence(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
+def consensus(
+    labels: NDArray[np.uint32], *, n_labels: int, n_components: int, seed: int, n_threads: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 def silhouette(
     rows: _Rows, labels: NDArray[np.uint32], n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
 ) -> float: ...
@@ -270,4 +276,11 @@ class Scoring:
         seconds: float | None,
         watch: Callable[[list[tuple[list[int], float, float]]], bool],
     ) -> tuple[list[tuple[float, float] | None], int]: ...
+    def label(
+        self,
+        candidates: list[NDArray[np.float64]],
+        *,
+        seconds: float | None,
+        watch: Callable[[list[tuple[list[int], float, float]]], bool],
+    ) -> tuple[list[tuple[float, float, NDArray[np.int32]] | None], int]: ...
     def cluster(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[Any], bool] | None: ...

@@ -88,7 +88,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         return build_operators(
             views,
             n_neighbors=self.n_neighbors,
-            kernel=self.kernel,
+            kernel=self._kernel(),
             bandwidth=self.bandwidth,
             symmetrize=self.symmetrize,
             neighbors=self.neighbors,
@@ -99,6 +99,10 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
+
+    def _kernel(self) -> Any:
+        """Return the kernel of the graphs."""
+        return self.kernel
 
     def _note_views(self, names: list[str], widths: list[int] | None) -> None:
         """Remember what the views are; their number has to suit the estimator."""

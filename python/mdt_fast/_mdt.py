@@ -13,9 +13,10 @@ from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 
 from ._arguments import check_choice, check_flag, check_integer
+from ._consensus import kernel_for
 from ._embedding import embed
 from ._estimator import InductiveEmbedder, MultiViewEstimator
-from ._labels import choose_labels
+from ._labels import choose_labels, labels_at
 from ._operators import OperatorSet
 from ._search import search
 from ._search_result import SearchResult
@@ -28,6 +29,8 @@ _MEMBERS: dict[str, Callable[[OperatorSet], OperatorSet]] = {
 }
 # Strategies with one candidate, which need no score.
 _SINGLE = ("random", "convex", "mean")
+# Strategies whose answer is no trajectory.
+_MANY = ("consensus", "auto")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -49,15 +52,17 @@ class _Searched(MultiViewEstimator):
 
     def _fit(self, X: Any, n_clusters: int | None, quality: Any, n_components: int | None) -> None:
         """Search, and embed what was found."""
+        strategy = self.strategy
         if n_clusters == 1:
             # Scores of clusters need two of them; the contrastive loss needs none.
             n_clusters, quality = None, "contrastive"
+            strategy = "mean" if _is_many(strategy) else strategy
         options = _check_options(self.search_options, self.get_params(deep=False))
         self.operators_ = _with_members(self._build(X), self.members)
         self.search_result_: SearchResult = search(
             self.operators_,
             n_clusters,
-            strategy=self.strategy,
+            strategy=strategy,
             t=self.t,
             max_steps=self.max_steps,
             beam_width=self.beam_width,
@@ -72,10 +77,16 @@ class _Searched(MultiViewEstimator):
             progress=check_flag("verbose", self.verbose),
             **{"n_components": n_components, **options},
         )
-        self.trajectory_ = self.search_result_.trajectory
-        self.t_ = self.search_result_.t or len(self.trajectory_)
-        self.score_ = self.search_result_.score
-        self.search_history_ = self.search_result_.history
+        found = self.search_result_
+        self.trajectory_ = found.trajectory
+        self.score_ = found.score
+        self.search_history_ = found.history
+        if found.agreement is not None:
+            self.t_ = found.t
+            self.embedding_ = found.agreement.embedding
+            return
+        assert self.trajectory_ is not None
+        self.t_ = found.t or len(self.trajectory_)
         self.geometry_ = embed(
             self.trajectory_,
             n_components or n_clusters or 1,
@@ -182,6 +193,11 @@ class MDT(InductiveEmbedder, _Searched):
             Not used.
         """
         components = check_integer("n_components", self.n_components, minimum=1)
+        if _is_many(self.strategy):
+            raise ValueError(
+                f"strategy: expected one that finds a single trajectory, got {self.strategy!r}, which gives clusters: "
+                "see MDTClustering"
+            )
         self._fit(X, self.n_clusters, self._quality(), components)
         return self
 
@@ -198,17 +214,18 @@ class MDT(InductiveEmbedder, _Searched):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
-    """Cluster samples seen in several views by a multi-view diffusion trajectory.
+    """Cluster samples seen in several views by multi-view diffusion trajectories.
 
-    The views become random walks; a search finds the product ``W_t ... W_1`` of them whose clusters fit the views best;
-    k-means on its leading singular vectors gives the labels.
+    The views become random walks. By default the clusters are those on which many products ``W_t ... W_1`` of these
+    walks agree, the better half of those that were drawn; or a search finds the one product whose clusters fit the
+    views best, and k-means on its leading singular vectors gives the labels.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters. (With a single one candidates are compared by the contrastive loss.)
     strategy : str, word, weights or Trajectory
-        As in :func:`search`.
+        As in :func:`search`; "auto" is "consensus".
     n_components : int, optional
         Coordinates that are clustered; `n_clusters` by default.
     n_init : int
@@ -218,6 +235,8 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
         The diffusion time; "auto": :func:`select_time`.
     max_steps, beam_width, quality, view_weights, max_evaluations, time_limit, checkpoint
         As in :func:`search`.
+    kernel : "auto" or as in :func:`build_operators`
+        Of the graphs. "auto": "adaptive" for a consensus, unless a preset is given, else "gaussian".
     members : list of {"identity", "uniform", "teleport"} or int, optional
         Steps beside the views' walks P: the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump, or (an int
         s) ``P^s``.
@@ -225,8 +244,8 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
         As in :func:`embed`, for the final coordinates.
     search_options : dict, optional
         Further arguments of :func:`search`: ``{"n_playouts": 500}``.
-    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
-        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
+    n_neighbors, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
+        Of the graphs, as in :func:`build_operators`; the first six may be given per view.
     view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, optional
         The views in the columns of one 2-D array. Without it such an array is one view.
     tol : float
@@ -244,11 +263,17 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
         Cluster of each training sample, numbered in order of their first sample.
     score_ : float
         How well they fit the views; higher is better.
+    confidence_ : (n_samples,) array
+        Of a consensus: how much of its cluster the members put together with each sample, from 0 to 1.
     cluster_centers_ : (n_clusters, n_components) array
         Centres of the clusters among the coordinates.
     embedding_ : (n_samples, n_components) array
         Coordinates of the training samples.
-    trajectory_, t_, search_history_, search_result_, geometry_, singular_values_, operators_
+    trajectory_ : Trajectory or None
+        What was found; None for a consensus.
+    geometry_, singular_values_
+        As of :class:`MDT`; a consensus has none.
+    t_, search_history_, search_result_, operators_
         As of :class:`MDT`.
     n_views_in_, n_features_in_, view_names_, feature_names_in_
         As of :class:`MDT`.
@@ -257,13 +282,21 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     --------
     >>> import mdt_fast as mdt
     >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
-    >>> mdt.MDTClustering(n_clusters=3, t=3).fit_predict(views)[:6]
+    >>> mdt.MDTClustering(n_clusters=3).fit_predict(views)[:6]
     array([0, 1, 1, 2, 2, 2], dtype=int32)
     """
 
     n_clusters: int = field(default=8, kw_only=False)
+    strategy: Any = "auto"
+    kernel: Any = "auto"
+    quality: Any = "auto"
     n_components: Any = None
     n_init: int = 10
+
+    def _kernel(self) -> Any:
+        if not isinstance(self.kernel, str) or self.kernel != "auto":
+            return self.kernel
+        return kernel_for(self.strategy, self.preset)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Search for a trajectory of the views and cluster the samples by it.
@@ -276,6 +309,13 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
             Not used.
         """
         self._fit(X, self.n_clusters, self.quality, self.n_components)
+        agreement = self.search_result_.agreement
+        if agreement is not None:
+            self.labels_, self.confidence_ = agreement.labels, agreement.confidence
+            sums = np.zeros((self.n_clusters, self.embedding_.shape[1]))
+            np.add.at(sums, self.labels_, self.embedding_)
+            self.cluster_centers_ = sums / np.bincount(self.labels_)[:, np.newaxis]
+            return self
         found = choose_labels(
             self.operators_,
             self.embedding_,
@@ -293,15 +333,24 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of each new sample: that of the nearest centre among the coordinates.
 
+        After a consensus it is the one to which the sample's first step most likely leads; a training sample may lie
+        between two clusters and go to the other one.
+
         Parameters
         ----------
         X : as for :meth:`fit`
             The new samples in the same views.
         """
         views = self._new_views(X)
+        if self.trajectory_ is None:
+            return labels_at(views, self.search_result_.members, self.labels_, n_jobs=self.n_jobs)
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
         nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
         return np.asarray(nearest, dtype=np.int32)
+
+
+def _is_many(strategy: Any) -> bool:
+    return isinstance(strategy, str) and strategy in _MANY
 
 
 def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:

@@ -15,7 +15,8 @@ from ._contrastive import check_view_weights
 from ._operators import OperatorSet
 from .quality import check_features, check_weights
 
-QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "contrastive")
+# Those that look at labels, the first three at features if these are given; and the one that looks at neighbours.
+QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "contrastive")
 
 QualityLike: TypeAlias = str | Callable[..., float] | None
 

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from . import _core, _search_weights
 from ._arguments import RandomStateLike, check_choice, check_integer, check_number
 from ._checkpoint import Candidate, Checkpoint, Evaluation, fingerprint
+from ._consensus import MEMBER_STARTS, N_MEMBERS, consensus
 from ._contrastive import same_steps
+from ._labels import score_labels
 from ._memory import plan_candidate
 from ._operators import OperatorSet
 from ._progress import ProgressLike, Reporter
@@ -28,7 +30,7 @@ from ._trajectory import Trajectory
 
 STRATEGIES = (
     "random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive",
-    "convex", "direct", "cma", "contrastive", "mean",
+    "convex", "direct", "cma", "contrastive", "mean", "consensus", "auto",
 )  # fmt: skip
 
 # Strategies that grow one level after the other.
@@ -49,10 +51,10 @@ def search(
     t: int | str = "auto",
     max_steps: int | None = None,
     beam_width: int = 2,
-    quality: QualityLike = "calinski_harabasz",
+    quality: QualityLike = "auto",
     view_weights: Any = None,
     features: Any = None,
-    n_samples: int = 1,
+    n_samples: int | None = None,
     probabilities: Any = None,
     epsilon: float = 0.1,
     n_playouts: int = 100,
@@ -61,7 +63,7 @@ def search(
     max_iter: int = 40,
     batch_size: int | None = None,
     n_components: int | None = None,
-    n_init: int = 1,
+    n_init: int | None = None,
     tol: float = 1e-3,
     answer: str = "any",
     grow: str = "left",
@@ -90,7 +92,9 @@ def search(
         extended), "greedy" (one word), "epsilon-greedy" (with probability `epsilon` by a random step), "mcts" (tree
         search with upper confidence bounds), "exhaustive" (all words). Over weights: "convex" (random), "direct" and
         "cma" (optimisers of SciPy and of the package `cma`), "contrastive" (gradient descent on the contrastive loss),
-        "mean" (equal weights). Or a trajectory, which is evaluated as it is.
+        "mean" (equal weights). Or a trajectory, which is evaluated as it is. "consensus" is no single trajectory: it
+        draws up to `n_samples` random convex ones of up to t steps, each with the same weights at every step, and
+        combines the clusters of the better half. "auto" is "consensus": see the guide to choosing.
     t : int or "auto"
         The diffusion time; "auto": :func:`select_time`.
     max_steps : int, optional
@@ -99,13 +103,15 @@ def search(
     beam_width : int
         Words of one length that "beam" extends.
     quality : str, callable or None
-        "calinski_harabasz", "davies_bouldin", "silhouette", "contrastive", or a function of (ops, labels, coordinates)
-        that returns a number, higher is better. Scores that are minimised are negated. None: nothing is scored, for
-        strategies with a single candidate.
+        "calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "contrastive", or a function of (ops,
+        labels, coordinates) that returns a number, higher is better. Scores that are minimised are negated. "auto":
+        "persistence" for a consensus, else "calinski_harabasz". None: nothing is scored, for strategies with a single
+        candidate.
     view_weights, features
         As in :mod:`mdt_fast.quality`.
-    n_samples : int
-        Candidates of "random" and "convex".
+    n_samples : int, optional
+        Candidates of "random" and "convex", 1 by default, or of "consensus", 64; it stops at 32 if they agree with the
+        first 16 already.
     probabilities : array, optional
         Of the members, for "random": (members,) or (t, members); uniform by default.
     epsilon : float
@@ -116,8 +122,8 @@ def search(
         Of "contrastive"; `batch_size` samples an iteration, all by default.
     n_components : int, optional
         Coordinates that are clustered; `n_clusters` by default.
-    n_init : int
-        Starts of k-means for each candidate.
+    n_init : int, optional
+        Starts of k-means for each candidate; 1 by default, 5 for "consensus".
     tol : float
         Accuracy of the embedding, see :func:`embed`.
     answer : {"any", "last"}
@@ -160,9 +166,19 @@ def search(
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     name, given = _check_strategy(strategy, ops)
+    is_consensus = name == "consensus"
     if name == "contrastive":
         quality = "contrastive"
+    elif isinstance(quality, str) and quality == "auto":
+        quality = "persistence" if is_consensus else "calinski_harabasz"
+    if n_samples is None:
+        n_samples = N_MEMBERS if is_consensus else 1
+    if n_init is None:
+        n_init = MEMBER_STARTS if is_consensus else 1
     samples = check_integer("n_samples", n_samples, minimum=1, maximum=_LARGEST)
+    if is_consensus and (quality == "contrastive" or n_clusters is None):
+        got = "quality='contrastive'" if quality == "contrastive" else "n_clusters=None"
+        raise ValueError(f"strategy: expected n_clusters and a quality of labels for a consensus, got {got}")
     if quality is None and not (given is not None or name == "mean" or (name in ("random", "convex") and samples == 1)):
         raise ValueError(f"quality: expected one, because strategy={name!r} compares candidates, got None")
     plan = ScoringPlan.check(ops, quality, n_clusters, n_components, n_init, tol, view_weights, features)
@@ -219,6 +235,7 @@ def search(
         )
     reporter = Reporter(progress, n_total)
     run = SearchRun(ops, scoring, known, reporter, max_evaluations=count, time_limit=limit)
+    agreement = None
     try:
         if given is not None or name == "mean":
             candidate = _search_weights.uniform(ops, depth) if given is None else given
@@ -227,6 +244,10 @@ def search(
             best = _single(run, _draw(name, depth, words, ops, scoring, seed), is_scored=False)
         elif words is not None:
             best = run.explore(words, last=answer == "last")
+        elif is_consensus:
+            assert plan.n_clusters is not None
+            agreement = consensus(run, depth, plan.n_clusters, n_members=samples, seed=seed, n_jobs=jobs)
+            best = run.best()
         else:
             best = _over_weights(run, name, depth, settings, plan, jobs)
     except Stop as stop:
@@ -240,12 +261,19 @@ def search(
         reporter.close()
     run.warn_of_unconverged()
     history = run.history
-    trajectory = ops.trajectory(run.candidates[best])
-    clustered = scoring.cluster(trajectory.weights)
+    if agreement is None:
+        trajectory = ops.trajectory(run.candidates[best])
+        clustered = scoring.cluster(trajectory.weights)
+        labels = None if clustered is None else clustered[0]
+        score = float(history["score"][best])
+    else:
+        trajectory, labels = None, agreement.labels
+        how = {"quality": quality, "view_weights": plan.view_weights, "features": features}
+        score = score_labels(ops, labels, agreement.embedding, **how)
     return SearchResult(
         trajectory=trajectory,
-        score=float(history["score"][best]),
-        labels=None if clustered is None else clustered[0],
+        score=score,
+        labels=labels,
         history=history,
         candidates=run.candidates,
         best=best,
@@ -255,13 +283,15 @@ def search(
         stopped=run.stopped,
         converged=run.converged,
         settings=settings,
+        agreement=agreement,
     )
 
 
 def _check_strategy(strategy: Any, ops: OperatorSet) -> tuple[str, Candidate | None]:
     """Return the name of the strategy and, for a trajectory given by hand, its word or weights."""
     if isinstance(strategy, str):
-        return check_choice("strategy", strategy, STRATEGIES), None
+        name = check_choice("strategy", strategy, STRATEGIES)
+        return "consensus" if name == "auto" else name, None
     if isinstance(strategy, Trajectory):
         if not same_steps(strategy.operators, ops):
             raise ValueError(f"strategy: expected a trajectory of {ops!r}, got one of {strategy.operators!r}")
@@ -355,7 +385,14 @@ def _n_total(
     if words is not None:
         total = scoring.visits(words)
     else:
-        fixed = {"convex": settings["n_samples"], "contrastive": settings["max_iter"] + 1, "mean": 1, "given": 1}
+        samples = settings["n_samples"]
+        fixed = {
+            "convex": samples,
+            "consensus": samples,
+            "contrastive": settings["max_iter"] + 1,
+            "mean": 1,
+            "given": 1,
+        }
         total = fixed.get(name, count or _search_weights.DEFAULT_BUDGET)
     return total if count is None else min(total, count)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ._agreement import Agreement
 from ._checkpoint import replace_file
 from ._operators import OperatorSet
 from ._trajectory import Trajectory, check_steps
@@ -38,8 +39,8 @@ class SearchResult:
 
     Attributes
     ----------
-    trajectory : Trajectory
-        The answer.
+    trajectory : Trajectory or None
+        The answer; None for a consensus, which has :attr:`members` instead.
     score : float
         Its score, higher is better; nan if nothing was scored.
     labels : (N,) array of int32 or None
@@ -50,7 +51,7 @@ class SearchResult:
     candidates : list
         The trajectory of each row: a tuple of ints for a word, a (t, members) array for weights.
     best : int
-        Row of the answer.
+        Row of the answer; of the best member of a consensus.
     strategy : str
         How it was searched.
     quality : str or None
@@ -63,9 +64,12 @@ class SearchResult:
         Whether an optimisation settled.
     settings : dict
         The arguments, as plain JSON values.
+    agreement : Agreement or None
+        Of a consensus: `members`, their `rows` in the history, and for each sample `labels`, `embedding` and
+        `confidence`.
     """
 
-    trajectory: Trajectory
+    trajectory: Trajectory | None
     score: float
     labels: NDArray[np.int32] | None
     history: NDArray[Any]
@@ -77,16 +81,31 @@ class SearchResult:
     stopped: str | None
     converged: bool | None
     settings: dict[str, Any]
+    agreement: Agreement | None = None
 
     def __repr__(self) -> str:
         """Return the strategy, the answer and its score, and how many trajectories were evaluated."""
         answer = self.candidates[self.best]
         steps = word_text(answer) if isinstance(answer, tuple) else f"weights of {_count(len(answer), 'step')}"
+        what = f"trajectory={steps}" if self.trajectory is not None else f"{len(self.members)} members"
         stopped = "" if self.stopped is None else f", stopped={self.stopped!r}"
         return (
-            f"SearchResult(strategy={self.strategy!r}, score={self.score:.6g}, trajectory={steps}, "
+            f"SearchResult(strategy={self.strategy!r}, score={self.score:.6g}, {what}, "
             f"{_count(self.n_evaluations, 'evaluation')}{stopped})"
         )
+
+    @property
+    def members(self) -> list[Trajectory]:
+        """The trajectories that the answer is made of: one, or those of a consensus."""
+        if self.agreement is not None:
+            return self.agreement.members
+        assert self.trajectory is not None
+        return [self.trajectory]
+
+    @property
+    def operators(self) -> OperatorSet:
+        """The steps that were searched."""
+        return self.members[0].operators
 
     @property
     def n_evaluations(self) -> int:
@@ -152,11 +171,15 @@ class SearchResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values; nan becomes None, an infinity "inf" or "-inf"."""
         answer = self.candidates[self.best]
+        steps: Any = None
+        if self.trajectory is not None:
+            # Beside the candidate: rows of its weights may have been rescaled in their last digits.
+            steps = list(map(int, answer)) if isinstance(answer, tuple) else self.trajectory.weights.tolist()
         return {
             "format": _FORMAT,
             "version": _VERSION,
-            "n_samples": int(self.trajectory.operators.n_samples),
-            "members": list(self.trajectory.operators.names),
+            "n_samples": int(self.operators.n_samples),
+            "members": list(self.operators.names),
             "strategy": self.strategy,
             "quality": self.quality,
             "score": _from_float(self.score),
@@ -165,8 +188,8 @@ class SearchResult:
             "converged": None if self.converged is None else bool(self.converged),
             "settings": copy.deepcopy(self.settings),
             "best": int(self.best),
-            # Beside the candidate: rows of its weights may have been rescaled in their last digits.
-            "trajectory": list(map(int, answer)) if isinstance(answer, tuple) else self.trajectory.weights.tolist(),
+            "trajectory": steps,
+            "agreement": None if self.agreement is None else _from_agreement(self.agreement),
             "labels": None if self.labels is None else self.labels.tolist(),
             "history": {
                 "parent": self.history["parent"].tolist(),
@@ -200,12 +223,15 @@ class SearchResult:
         history = _to_history(d["history"], candidates)
         best = _to_integer("best", d["best"], 0, len(candidates) - 1)
         score = _to_float("score", d["score"])
-        if not np.array_equal(score, history["score"][best], equal_nan=True):
+        labels = _to_labels(d["labels"], ops.n_samples)
+        agreement = _to_agreement(d.get("agreement"), labels, candidates, ops)
+        is_one = agreement is None
+        if is_one and not np.array_equal(score, history["score"][best], equal_nan=True):
             raise ValueError(f"score: expected that of row {best}, {history['score'][best]}, got {score}")
         return cls(
-            trajectory=_to_trajectory(d["trajectory"], candidates[best], ops),
+            trajectory=_to_trajectory(d["trajectory"], candidates[best], ops) if is_one else None,
             score=score,
-            labels=_to_labels(d["labels"], ops.n_samples),
+            labels=labels,
             history=history,
             candidates=candidates,
             best=best,
@@ -215,6 +241,7 @@ class SearchResult:
             stopped=_to_reason(d["stopped"]),
             converged=_to_kind("converged", d["converged"], (bool, type(None)), "True, False or None"),
             settings=copy.deepcopy(_to_kind("settings", d["settings"], (dict,), "a dict")),
+            agreement=agreement,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -351,6 +378,45 @@ def _to_labels(value: Any, n_samples: int) -> NDArray[np.int32] | None:
         return None
     labels = _to_list("labels", value, n_samples)
     return np.array([_to_integer(f"labels[{i}]", label, 0) for i, label in enumerate(labels)], dtype=np.int32)
+
+
+def _from_agreement(agreement: Agreement) -> dict[str, Any]:
+    return {
+        "rows": agreement.rows.tolist(),
+        "embedding": agreement.embedding.tolist(),
+        "confidence": agreement.confidence.tolist(),
+    }
+
+
+def _to_agreement(
+    value: Any, labels: NDArray[np.int32] | None, candidates: Sequence[Steps], ops: OperatorSet
+) -> Agreement | None:
+    if value is None:
+        return None
+    parts: dict[str, Any] = _to_kind("agreement", value, (dict,), "a dict")
+    missing = [key for key in ("rows", "embedding", "confidence") if key not in parts]
+    if missing:
+        raise ValueError(f"agreement: expected rows, embedding and confidence, got no {', '.join(missing)}")
+    if labels is None:
+        raise ValueError("labels: expected those of the consensus, got None")
+    last = len(candidates) - 1
+    rows = [_to_integer("agreement['rows']", row, 0, last) for row in _to_list("agreement['rows']", parts["rows"])]
+    if not rows:
+        raise ValueError("agreement['rows']: expected at least one member, got none")
+    members = [_to_trajectory(list(candidates[row]), candidates[row], ops) for row in rows]
+    embedding = _to_numbers("agreement['embedding']", parts["embedding"], ops.n_samples, 2)
+    sureness = _to_numbers("agreement['confidence']", parts["confidence"], ops.n_samples, 1)
+    return Agreement(members, np.array(rows, dtype=np.intp), labels, embedding, sureness)
+
+
+def _to_numbers(name: str, value: Any, n_rows: int, n_dimensions: int) -> NDArray[np.float64]:
+    try:
+        numbers = np.array(_to_list(name, value, n_rows), dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim != n_dimensions or len(numbers) != n_rows or not np.isfinite(numbers).all():
+        raise ValueError(f"{name}: expected finite numbers for each of {n_rows} samples, got {reprlib.repr(value)}")
+    return numbers
 
 
 def _to_history(value: Any, candidates: Sequence[Steps]) -> NDArray[Any]:

@@ -89,13 +89,13 @@ class SearchRun:
         self.stopped = {None: None, "budget": "max_evaluations", "stopped": "time_limit"}[halt]
         return best
 
-    def score(self, candidates: Sequence[Candidate]) -> list[float]:
-        """Return the scores of words or weights."""
+    def score(self, candidates: Sequence[Candidate], *, with_labels: bool = False) -> list[float]:
+        """Return the scores of words or weights; `find` then knows the labels too, if they are asked for."""
         for start in range(0, len(candidates), BATCH):
             batch = {key_of(c): c for c in candidates[start : start + BATCH] if key_of(c) not in self._places}
             reached = dict(list(batch.items())[: self._room()])
             unknown = [c for c in reached.values() if self.find(c) is None]
-            computed = self._compute(unknown) if unknown else {}
+            computed = self._compute(unknown, with_labels) if unknown else {}
             found = [self.find(c) or computed.get(key) for key, c in reached.items()]
             is_late = False
             for evaluation in found:
@@ -107,7 +107,7 @@ class SearchRun:
         return [self._rows[self._places[key_of(c)]][2] for c in candidates]
 
     def find(self, candidate: Candidate) -> Evaluation | None:
-        """Return what an earlier run knew of a candidate."""
+        """Return what is known of a candidate, by this run or an earlier one."""
         return self._checkpoint.find(candidate)
 
     def note(self, evaluation: Evaluation) -> None:
@@ -132,12 +132,17 @@ class SearchRun:
     def _room(self) -> int:
         return sys.maxsize if self.max_evaluations is None else self.max_evaluations - len(self._rows)
 
-    def _compute(self, candidates: Sequence[Candidate]) -> dict[object, Evaluation]:
+    def _compute(self, candidates: Sequence[Candidate], with_labels: bool) -> dict[object, Evaluation]:
         weights = [self.ops.trajectory(c).weights for c in candidates]
-        scores, unconverged = self._scoring.score(weights, seconds=self._seconds_left(), watch=self._watch)
+        compute: Any = self._scoring.label if with_labels else self._scoring.score
+        found, unconverged = compute(weights, seconds=self._seconds_left(), watch=self._watch)
         self._n_unconverged += unconverged
-        pairs = zip(candidates, scores, strict=True)
-        return {key_of(c): Evaluation(c, *found) for c, found in pairs if found is not None}
+        evaluations = {}
+        for candidate, parts in zip(candidates, found, strict=True):
+            if parts is not None:
+                score, seconds, *labels = parts
+                evaluations[key_of(candidate)] = Evaluation(candidate, score, seconds, labels=next(iter(labels), None))
+        return evaluations
 
     def _record(self, evaluation: Evaluation) -> bool:
         """Take in an evaluation; return whether the time is up."""

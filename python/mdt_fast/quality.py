@@ -1,7 +1,7 @@
 """How well labels fit the views: scores on each base view, averaged.
 
 A view is scored on the rows of its walk ``P_v`` (two samples are alike if they walk alike), or on its features if these
-are given. Nothing of size N x N is formed.
+are given; :func:`persistence` asks the walk itself. Nothing of size N x N is formed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._seed import check_seed
 from ._threads import n_threads
 from ._views import Matrix, check_matrix
 
-__all__ = ["calinski_harabasz", "contrastive_loss", "davies_bouldin", "silhouette"]
+__all__ = ["calinski_harabasz", "contrastive_loss", "davies_bouldin", "persistence", "silhouette"]
 
 
 @overload
@@ -91,6 +91,32 @@ def davies_bouldin(
         As for :func:`calinski_harabasz`.
     """
     return _average(_core.davies_bouldin, ops, labels, view_weights, features, per_view)
+
+
+@overload
+def persistence(
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = ..., per_view: Literal[False] = ...
+) -> float: ...
+@overload
+def persistence(
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = ..., per_view: Literal[True]
+) -> NDArray[np.float64]: ...
+def persistence(
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, per_view: bool = False
+) -> float | NDArray[np.float64]:
+    """Return the persistence: does a walk that moves stay in its cluster? Larger is better.
+
+    ``-log((1 - stay) / (1 - chance))`` with `stay` the probability that a step of the view's walk that moves ends in
+    the cluster where it began, averaged over the samples, and `chance` that of a jump to any sample: 0 for labels that
+    know nothing of the view, 1 more for each time that the probability of leaving falls by a factor e. Unlike the other
+    scores it does not ask clusters to be round or of equal size. Costs one pass over the entries of the views.
+
+    Parameters
+    ----------
+    ops, labels, view_weights, per_view
+        As for :func:`calinski_harabasz`.
+    """
+    return _average(_core.persistence, ops, labels, view_weights, None, per_view)
 
 
 @overload

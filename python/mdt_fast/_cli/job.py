@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._arguments import check_integer
 from .._build import build_operators
+from .._consensus import kernel_for
 from .._embedding import embed
 from .._labels import choose_labels
 from .._operators import OperatorSet
@@ -103,7 +104,10 @@ def _compute(job: Job, console: Console) -> Outcome:
     shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
     console.say(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
     with _timed(seconds, "operators"):
-        ops = build_operators(data.views, n_jobs=job.n_jobs, random_state=job.seed, **job.building)
+        building = dict(job.building)
+        if building["kernel"] == "auto":
+            building["kernel"] = kernel_for(job.searching["strategy"], building["preset"])
+        ops = build_operators(data.views, n_jobs=job.n_jobs, random_state=job.seed, **building)
     checked = ops.check()
     if job.n_components is not None:
         # Before the search, which does not look at it.
@@ -121,23 +125,28 @@ def _compute(job: Job, console: Console) -> Outcome:
         )
     stopped = f", stopped by {result.stopped}" if result.stopped else ""
     score = f": score {result.score:.6g}, the best of {result.n_evaluations}" if math.isfinite(result.score) else ""
-    console.say(f"{result.trajectory!r}{score}{stopped}")
     labels = agreement = None
-    with _timed(seconds, "embedding"):
-        n_components = job.n_components if job.n_clusters is None else job.n_clusters
-        coordinates = embed(result.trajectory, n_components or 2, random_state=job.seed).coordinates
+    if result.agreement is not None:
+        console.say(f"consensus of {len(result.members)} of {result.n_evaluations} trajectories{stopped}")
+        coordinates, labels = result.agreement.embedding, result.agreement.labels
+    else:
+        assert result.trajectory is not None
+        console.say(f"{result.trajectory!r}{score}{stopped}")
+        with _timed(seconds, "embedding"):
+            n_components = job.n_components if job.n_clusters is None else job.n_clusters
+            coordinates = embed(result.trajectory, n_components or 2, random_state=job.seed).coordinates
     if job.n_clusters is not None:
-        with _timed(seconds, "labels"):
-            quality = job.searching["quality"]
-            labels = choose_labels(
-                ops,
-                coordinates,
-                job.n_clusters,
-                n_init=_N_INIT,
-                quality=quality,
-                random_state=job.seed,
-                n_jobs=job.n_jobs,
-            ).labels
+        if labels is None:
+            with _timed(seconds, "labels"):
+                labels = choose_labels(
+                    ops,
+                    coordinates,
+                    job.n_clusters,
+                    n_init=_N_INIT,
+                    quality=job.searching["quality"],
+                    random_state=job.seed,
+                    n_jobs=job.n_jobs,
+                ).labels
         console.say(f"clusters of {', '.join(map(str, sorted(np.bincount(labels), reverse=True)))} samples")
         if data.labels is not None:
             from sklearn.metrics import adjusted_mutual_info_score
@@ -150,26 +159,35 @@ def _compute(job: Job, console: Console) -> Outcome:
 def _write(job: Job, outcome: Outcome, outputs: Outputs) -> None:
     rows = named_rows(outcome.data.sample_names, len(outcome.coordinates))
     if outcome.labels is not None:
-        outputs.table("labels", ["sample", "label"], [rows, outcome.labels.tolist()])
+        columns = {"sample": rows, "label": outcome.labels.tolist()}
+        if outcome.result.agreement is not None:
+            columns["confidence"] = outcome.result.agreement.confidence.tolist()
+        outputs.table("labels", list(columns), list(columns.values()))
     names = [f"coordinate {c + 1}" for c in range(outcome.coordinates.shape[1])]
     outputs.table("coordinates", ["sample", *names], [rows, *outcome.coordinates.T.tolist()])
     outcome.result.save(outputs.path("search.json"))
-    steps = {
-        "members": outcome.ops.names,
-        "word": outcome.result.trajectory.word,
-        "weights": outcome.result.trajectory.weights.tolist(),
-    }
+    steps = {"members": outcome.ops.names, **_steps(outcome.result)}
     outputs.path("trajectory.json").write_text(json.dumps(steps, indent=2), encoding="utf-8")
+
+
+def _steps(result: SearchResult) -> dict[str, Any]:
+    """Return the answer as plain values: a word and weights, or the weights of each member of a consensus."""
+    if result.trajectory is None:
+        return {"word": None, "weights": None, "consensus": [member.weights.tolist() for member in result.members]}
+    word = result.trajectory.word
+    return {"word": None if word is None else list(word), "weights": result.trajectory.weights.tolist()}
 
 
 def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[str, Any]:
     result = outcome.result
+    steps = _steps(result)
     return {
         "n_samples": outcome.ops.n_samples,
         "views": outcome.data.sources,
         "t": result.t,
-        "trajectory": list(result.trajectory.word) if result.trajectory.word is not None else None,
-        "weights": result.trajectory.weights.tolist(),
+        "trajectory": steps["word"],
+        "weights": steps["weights"],
+        "n_members": len(result.members),
         "score": result.score if math.isfinite(result.score) else None,
         "n_evaluations": result.n_evaluations,
         "stopped": result.stopped,

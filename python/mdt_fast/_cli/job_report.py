@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import plot
+from .._agreement import Agreement
 from .._html_report import HtmlReport
 from .._search import search
+from .._search_result import SearchResult
 
 if TYPE_CHECKING:
     from .job import Job, Outcome
+
+# Where the fifths of a confidence begin.
+_FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
 def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) -> None:
@@ -21,7 +26,7 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     kind = "Clusters" if outcome.labels is not None else "Embedding"
     report = HtmlReport(
         f"{kind} of {outcome.ops.n_samples:,} samples in {len(data.views)} views",
-        subtitle=f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}.",
+        subtitle=_subtitle(result),
     )
     report.section("What was run")
     report.code(job.command)
@@ -45,8 +50,12 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         report.figure(
             plot.entropy(outcome.selection), "Entropy of the singular values over time; the knee is the time."
         )
-    report.section("Trajectory")
-    _add_trajectory(report, outcome)
+    if result.agreement is not None:
+        report.section("Consensus")
+        _add_consensus(report, outcome, result.agreement)
+    else:
+        report.section("Trajectory")
+        _add_trajectory(report, outcome)
     if outcome.labels is not None:
         report.section("Clusters")
         sizes = np.bincount(outcome.labels)
@@ -59,6 +68,28 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     report.save(path)
 
 
+def _subtitle(result: SearchResult) -> str:
+    if result.trajectory is None:
+        return f"What {len(result.members)} of {result.n_evaluations} random trajectories agree on."
+    return f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}."
+
+
+def _add_consensus(report: HtmlReport, outcome: Outcome, agreement: Agreement) -> None:
+    names = outcome.ops.names
+    shares = np.mean([member.weights[0] for member in agreement.members], axis=0)
+    report.table(
+        ["member", "mean weight"],
+        [[name, float(share)] for name, share in zip(names, shares, strict=True)],
+        caption="Among the trajectories that were kept; those that were drawn have equal ones.",
+    )
+    sureness = agreement.confidence
+    report.table(
+        ["confidence", "samples"],
+        [[f"{low:.1f} to {low + 0.2:.1f}", int(((sureness > low) & (sureness <= low + 0.2)).sum())] for low in _FIFTHS],
+        caption="The share of its cluster that members put together with a sample, on average.",
+    )
+
+
 def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
     result = outcome.result
     report.figure(plot.weights(result), "The share of each view at each step; the first step is on the left.")
@@ -68,7 +99,8 @@ def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
         depths = np.unique(result.history["depth"])
         best = [result.history["score"][result.history["depth"] == depth].max() for depth in depths]
         if len(depths) > 1 and np.isfinite(best).all():
-            picture = plot.quality(depths, {"best word": best}, selected=len(result.trajectory), label="score")
+            selected = len(result.members[0])
+            picture = plot.quality(depths, {"best word": best}, selected=selected, label="score")
             report.figure(picture, "The best score among words of each length.")
 
 
@@ -89,12 +121,16 @@ def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
 
 def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     """Each view alone, walked as long, and the mean of all, beside what was found."""
-    ops, steps = outcome.ops, len(outcome.result.trajectory)
+    ops, result = outcome.ops, outcome.result
+    steps = result.t or 1 if result.trajectory is None else len(result.trajectory)
     ways: dict[str, Any] = {name: [view] * steps for view, name in enumerate(ops.names[: ops.n_views])}
     ways["mean of the views"] = np.full((steps, len(ops)), 1 / len(ops))
-    ways["found"] = outcome.result.trajectory
+    if result.trajectory is not None:
+        ways["found"] = result.trajectory
     names = ops.names[: ops.n_views]
-    options = {key: job.searching[key] for key in ("quality", "view_weights") if key in job.searching}
+    options = {key: job.searching[key] for key in ("view_weights",) if key in job.searching}
+    # What was scored, where "auto" depends on the strategy.
+    options["quality"] = result.quality
     scores, agreements = {}, {}
     for name, way in ways.items():
         judged = search(ops, job.n_clusters, strategy=way, random_state=job.seed, progress=False, **options)
@@ -103,7 +139,11 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
             from sklearn.metrics import adjusted_mutual_info_score
 
             agreements[name] = float(adjusted_mutual_info_score(outcome.data.labels, judged.labels))
-    groups = {name: "one view" if name in names else "fusion" for name in ways}
+    if result.trajectory is None:
+        scores["consensus"] = result.score
+        if outcome.agreement is not None:
+            agreements["consensus"] = outcome.agreement
+    groups = {name: "one view" if name in names else "fusion" for name in scores}
     report.section("Each view alone, and together")
     report.figure(
         plot.scores(scores, groups=groups, label="score"),

@@ -67,7 +67,11 @@ _GRAPH = [
         "--n-neighbors", "-k", type=_AutoOr("log"), default="log", show_default=True, help="Neighbours of a sample."
     ),
     click.option(
-        "--kernel", type=click.Choice([*KERNELS]), default="gaussian", show_default=True, help="Affinity of neighbours."
+        "--kernel",
+        type=click.Choice(["auto", *KERNELS]),
+        default="auto",
+        show_default=True,
+        help="Affinity of neighbours.",
     ),
     click.option(
         "--metric",
@@ -181,11 +185,11 @@ Examples:
 )
 @_options(_IN)
 @click.option("--n-clusters", "-n", type=int, required=True, help="Number of clusters.")
-@click.option("--strategy", type=click.Choice([*STRATEGIES]), default="beam", show_default=True, help="How to search.")
+@click.option("--strategy", type=click.Choice([*STRATEGIES]), default="auto", show_default=True, help="How to search.")
 @click.option(
     "--quality",
-    type=click.Choice([*QUALITIES]),
-    default="calinski_harabasz",
+    type=click.Choice(["auto", *QUALITIES]),
+    default="auto",
     show_default=True,
     help="What a good trajectory is.",
 )

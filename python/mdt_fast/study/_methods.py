@@ -115,6 +115,7 @@ class Searched:
             progress=False,
             **self.options,
         )
+        assert found.trajectory is not None
         geometry = embed(found.trajectory, case.n_components, tol=case.tol, random_state=seed)
         return Found(geometry.coordinates, None, found.trajectory, found.n_evaluations)
 

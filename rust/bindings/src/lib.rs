@@ -15,6 +15,7 @@
 //! The stub `_core.pyi` mirrors these files; `mypy.stubtest` compares the two.
 
 mod arrays;
+mod consensus;
 mod contrastive;
 mod cross;
 mod embedding;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add_function(wrap_pyfunction!(available_threads, module)?)?;
     module.add_function(wrap_pyfunction!(cpu_features, module)?)?;
+    module.add_function(wrap_pyfunction!(consensus::consensus, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed_chains, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed_multiview, module)?)?;
@@ -65,6 +67,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kmeans::k_means, module)?)?;
     module.add_function(wrap_pyfunction!(quality::calinski_harabasz, module)?)?;
     module.add_function(wrap_pyfunction!(quality::davies_bouldin, module)?)?;
+    module.add_function(wrap_pyfunction!(quality::persistence, module)?)?;
     module.add_function(wrap_pyfunction!(quality::silhouette, module)?)?;
     module.add_function(wrap_pyfunction!(quality::sample_rows, module)?)?;
     module.add_function(wrap_pyfunction!(contrastive::contrastive, module)?)?;

@@ -94,6 +94,20 @@ pub fn davies_bouldin(
     score(py, Criterion::DaviesBouldin, &rows, &labels, n_labels, n_threads)
 }
 
+/// How well steps of a walk stay in their clusters.
+#[pyfunction]
+#[pyo3(signature = (rows, labels, n_labels, n_threads))]
+#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
+pub fn persistence(
+    py: Python<'_>,
+    rows: RowsArgument<'_>,
+    labels: PyReadonlyArray1<'_, u32>,
+    n_labels: usize,
+    n_threads: usize,
+) -> PyResult<f64> {
+    score(py, Criterion::Persistence, &rows, &labels, n_labels, n_threads)
+}
+
 /// The mean silhouette, over a sample of the rows if a size is given.
 #[pyfunction]
 #[pyo3(signature = (rows, labels, n_labels, *, sample_size, seed, n_threads))]

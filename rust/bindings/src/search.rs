@@ -102,6 +102,9 @@ type Searched<'py> = (
 /// Score and seconds of each candidate, None for those not reached; candidates not converged.
 type Scored = (Vec<Option<(f64, f64)>>, usize);
 
+/// Score, seconds and labels of each candidate, None for those not reached; candidates not converged.
+type ScoredLabels<'py> = (Vec<Option<(f64, f64, Bound<'py, PyArray1<i32>>)>>, usize);
+
 /// Labels and coordinates of a trajectory, and whether the coordinates are within the tolerance.
 type Labelled<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyAny>, bool);
 
@@ -138,6 +141,7 @@ impl PyScoring {
             Ok(name) => match name.as_str() {
                 "calinski_harabasz" => Judgement::Criterion(Criterion::CalinskiHarabasz),
                 "davies_bouldin" => Judgement::Criterion(Criterion::DaviesBouldin),
+                "persistence" => Judgement::Criterion(Criterion::Persistence),
                 "silhouette" => Judgement::Criterion(Criterion::Silhouette(None)),
                 "contrastive" => Judgement::Contrastive,
                 other => return Err(PyValueError::new_err(format!("quality: unknown: {other:?}"))),
@@ -210,6 +214,22 @@ impl PyScoring {
         }
     }
 
+    /// As `score`, with the labels of each trajectory.
+    #[pyo3(signature = (candidates, *, seconds, watch))]
+    fn label<'py>(
+        &self,
+        py: Python<'py>,
+        candidates: Vec<PyReadonlyArray2<'py, f64>>,
+        seconds: Option<f64>,
+        watch: Bound<'py, PyAny>,
+    ) -> PyResult<ScoredLabels<'py>> {
+        let deadline = deadline(seconds);
+        match &self.operators.bind(py).get().0 {
+            AnySet::F32(set) => self.label_set(py, set, &candidates, deadline, watch),
+            AnySet::F64(set) => self.label_set(py, set, &candidates, deadline, watch),
+        }
+    }
+
     /// Labels and coordinates of a trajectory given by its weights; None without settings for them.
     #[pyo3(signature = (weights))]
     fn cluster<'py>(&self, py: Python<'py>, weights: PyReadonlyArray2<'py, f64>) -> PyResult<Option<Labelled<'py>>> {
@@ -277,6 +297,25 @@ impl PyScoring {
             let scores = scores.into_iter().map(|score| score.map(|s| (s.value, s.seconds))).collect();
             Ok((scores, evaluator.unconverged()))
         })
+    }
+
+    fn label_set<'py, T: Real + Element>(
+        &self,
+        py: Python<'py>,
+        set: &OperatorSet<T>,
+        candidates: &[PyReadonlyArray2<'py, f64>],
+        deadline: Option<Instant>,
+        watch: Bound<'py, PyAny>,
+    ) -> PyResult<ScoredLabels<'py>> {
+        let candidates = candidates.iter().map(|w| Ok(elements(w)?.to_vec())).collect::<PyResult<Vec<_>>>()?;
+        let (found, unconverged) = self.with_evaluator(py, set, deadline, watch, |evaluator, exec| {
+            Ok((evaluator.label_weights(&candidates, exec)?, evaluator.unconverged()))
+        })?;
+        let to_python = |(score, labels): (Score, Vec<u32>)| {
+            let labels: Vec<i32> = bytemuck::allocation::cast_vec(labels);
+            (score.value, score.seconds, labels.into_pyarray(py))
+        };
+        Ok((found.into_iter().map(|each| each.map(to_python)).collect(), unconverged))
     }
 
     fn cluster_set<'py, T: Real + Element>(

@@ -87,6 +87,9 @@ pub enum Quality<'a, T> {
     Contrastive(Vec<f64>),
 }
 
+/// A score and the labels that have it.
+pub type Labelled = (Score, Vec<u32>);
+
 /// What is told of each candidate as soon as it is scored, from whichever thread.
 pub type Listener<'a> = dyn Fn(&[u16], Score) + Sync + 'a;
 
@@ -142,21 +145,46 @@ impl<'a, T: Real> Evaluator<'a, T> {
     pub fn score_weights(&self, candidates: &[Vec<f64>], exec: &Exec) -> Result<Vec<Option<Score>>> {
         let score = |i: usize, exec: &Exec| {
             let trajectory = Trajectory::new(self.set, &candidates[i])?;
-            self.rate(&trajectory, &name(&candidates[i], self.set.members().len()), Start::Random, exec)
+            Ok(self.rate(&trajectory, &name(&candidates[i], self.set.members().len()), Start::Random, exec)?.0)
         };
         self.each(candidates.len(), exec, score, |_, _| ())
+    }
+
+    /// As [`Self::score_weights`], with the labels of each; an error where the quality needs none.
+    pub fn label_weights(&self, candidates: &[Vec<f64>], exec: &Exec) -> Result<Vec<Option<Labelled>>> {
+        let labels: Vec<OnceLock<Vec<u32>>> = candidates.iter().map(|_| OnceLock::new()).collect();
+        let score = |i: usize, exec: &Exec| {
+            let trajectory = Trajectory::new(self.set, &candidates[i])?;
+            let name = name(&candidates[i], self.set.members().len());
+            let (score, clustered) = self.rate(&trajectory, &name, Start::Random, exec)?;
+            let clustered = clustered.ok_or_else(|| Error::Invalid("expected labels, got none".into()))?;
+            // Each candidate is scored once.
+            let _ = labels[i].set(clustered.labels);
+            Ok(score)
+        };
+        let scores = self.each(candidates.len(), exec, score, |_, _| ())?;
+        Ok(scores.into_iter().zip(labels).map(|(score, labels)| score.zip(labels.into_inner())).collect())
     }
 
     /// Scores a word.
     fn score_word(&self, word: &[u16], exec: &Exec) -> Result<f64> {
         let trajectory = Trajectory::of_word(self.set, word)?;
         let name = name_of_word(word.iter().copied().map(usize::from));
-        let Some(block) = self.start(exec)? else { return self.rate(&trajectory, &name, Start::Random, exec) };
+        let Some(block) = self.start(exec)? else {
+            return Ok(self.rate(&trajectory, &name, Start::Random, exec)?.0);
+        };
         let image = self.image(word, block, exec)?;
-        self.rate(&trajectory, &name, Start::Applied { block, image: &image }, exec)
+        Ok(self.rate(&trajectory, &name, Start::Applied { block, image: &image }, exec)?.0)
     }
 
-    fn rate(&self, trajectory: &Trajectory<'_, T>, name: &str, start: Start<'_, T>, exec: &Exec) -> Result<f64> {
+    /// The score of a trajectory, and what was made of it.
+    fn rate(
+        &self,
+        trajectory: &Trajectory<'_, T>,
+        name: &str,
+        start: Start<'_, T>,
+        exec: &Exec,
+    ) -> Result<(f64, Option<Clustered<T>>)> {
         let clustered = match self.quality.clustering() {
             Some(how) => Some(how.of(trajectory, start, exec)?),
             None => None,
@@ -166,7 +194,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         }
         let score = self.quality.of(trajectory, name, clustered.as_ref(), exec)?;
         if score.is_finite() {
-            Ok(score)
+            Ok((score, clustered))
         } else {
             Err(Error::Invalid(format!("quality: expected a finite number for the trajectory {name}, got {score}")))
         }

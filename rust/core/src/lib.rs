@@ -21,6 +21,7 @@ pub mod affinity;
 mod block;
 pub mod candidate;
 mod columns;
+pub mod consensus;
 mod contrastive;
 mod cross_walk;
 pub mod csr;

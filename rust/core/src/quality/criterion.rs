@@ -1,9 +1,9 @@
 //! The scores by name.
 
-use super::{Sample, calinski_harabasz, davies_bouldin, silhouette};
+use super::{Sample, calinski_harabasz, davies_bouldin, persistence, silhouette};
 use crate::exec::Exec;
 use crate::neighbours::Coordinates;
-use crate::{Real, Result};
+use crate::{Error, Real, Result};
 
 /// Which score.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,6 +14,8 @@ pub enum Criterion {
     DaviesBouldin,
     /// Is a point nearer to its own cluster than to the next? Of a sample of the points, or of all.
     Silhouette(Option<Sample>),
+    /// Do steps of the walk stay in their cluster? Of walks only.
+    Persistence,
 }
 
 impl Criterion {
@@ -23,6 +25,10 @@ impl Criterion {
             Self::CalinskiHarabasz => calinski_harabasz(points, labels, n_labels, exec),
             Self::DaviesBouldin => davies_bouldin(points, labels, n_labels, exec),
             Self::Silhouette(sample) => silhouette(points, labels, n_labels, sample, exec),
+            Self::Persistence => match points {
+                Coordinates::Sparse(steps) => persistence(steps, labels, n_labels, exec),
+                Coordinates::Dense { .. } => Err(Error::Invalid("persistence: expected a walk, got features".into())),
+            },
         }
     }
 
@@ -36,7 +42,7 @@ impl Criterion {
     #[must_use]
     pub fn cost(self, n: usize, size: usize, n_labels: usize) -> usize {
         match self {
-            Self::CalinskiHarabasz => size.saturating_mul(4),
+            Self::CalinskiHarabasz | Self::Persistence => size.saturating_mul(4),
             Self::DaviesBouldin => size.saturating_mul(8).saturating_add(size.saturating_mul(n_labels)),
             Self::Silhouette(None) => n.saturating_mul(n.max(size)),
             Self::Silhouette(Some(sample)) => sample.size.saturating_mul(n.max(size)),

@@ -157,16 +157,7 @@ pub fn svd<T: Real>(
     exec: &Exec,
 ) -> Result<Svd<T>> {
     let (n, rank) = (map.n(), settings.rank);
-    if rank < 1 || rank > n {
-        return Err(Error::Invalid(format!("expected between 1 and {n} triplets, got {rank}")));
-    }
-    let given = match start {
-        Start::Random => &[],
-        Start::Near(block) | Start::Applied { block, .. } => block,
-    };
-    if !given.len().is_multiple_of(n) {
-        return Err(Error::Invalid(format!("expected a starting block of {n} rows, got {} elements", given.len())));
-    }
+    let given = check(n, rank, start)?;
     let widths = Widths::new(rank, n);
     let given_cols = (given.len() / n).min(widths.kept);
     if widths.are_too_wide(n) {
@@ -265,6 +256,21 @@ pub fn svd<T: Real>(
         }
     }
     unreachable!("the loop ends at max_iterations")
+}
+
+/// Checks the arguments and returns the block to start from, which may be empty.
+fn check<T: Real>(n: usize, rank: usize, start: Start<'_, T>) -> Result<&[T]> {
+    if rank < 1 || rank > n {
+        return Err(Error::Invalid(format!("expected between 1 and {n} triplets, got {rank}")));
+    }
+    let given = match start {
+        Start::Random => &[],
+        Start::Near(block) | Start::Applied { block, .. } => block,
+    };
+    if !given.len().is_multiple_of(n) {
+        return Err(Error::Invalid(format!("expected a starting block of {n} rows, got {} elements", given.len())));
+    }
+    Ok(given)
 }
 
 /// The decomposition of the projected matrix.
