@@ -22,7 +22,7 @@
 
 use mdt_dense::{Mat, MatRef};
 
-use super::tall::{Links, Tall, combine_block, no_convergence};
+use super::tall::{Links, ROUNDING, Tall, combine_block, no_convergence};
 use crate::block::Block;
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
@@ -32,9 +32,6 @@ use crate::{Error, Real, Result};
 
 /// Widest block: as many columns as the sparse kernel keeps in registers.
 const MAX_BLOCK: usize = 32;
-
-/// Rounding keeps residuals above some units of this times the largest singular value.
-const ROUNDING: f64 = 32.0;
 
 /// The error of a singular value is at most this times the square of its residual, both relative: 0.6 to 2.2 times that in crowded
 /// spectra where it was measured (blobs, t = 3 to 12), 7 times at t = 1, where [`VECTOR_FACTOR`] asks for more.
@@ -134,13 +131,7 @@ pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> R
         return Ok(None);
     }
     let mut block = starting_block(n, widths.block, (&[], 0), seed, exec)?;
-    Tall::new(n).orthonormalize(
-        &mut block,
-        widths.block,
-        Links { from: 0, all: true },
-        &mut restart_stream(seed),
-        exec,
-    )?;
+    Tall::new(n).orthonormalize(&mut block, widths.block, Links::ALL, &mut restart_stream(seed), exec)?;
     Ok(Some(block.to_vec()))
 }
 
@@ -175,14 +166,15 @@ pub fn svd<T: Real>(
         Error::check_size("elements of its image", x.len(), given.len())?;
         image = Some(given);
     } else {
-        right.orthonormalize(&mut x, cols, Links { from: 0, all: true }, &mut stream, exec)?;
+        right.orthonormalize(&mut x, cols, Links::ALL, &mut stream, exec)?;
     }
     let mut applications = 0;
     let mut previous = vec![0.0; rank];
     // A new block has parts only along the last one or, after a restart, along all that was kept.
     let mut linked = 0;
-    // Is rounding about to spoil the orthogonality of columns that are further apart?
-    let mut all = false;
+    // Is rounding about to spoil the orthogonality of columns that are further apart? Until something is known of them, it may.
+    let mut all = true;
+    let allowed = LEAST_ORTHOGONAL.min(1e-2 * settings.tolerance);
     // Inner products of the residuals that narrower blocks cannot see, of the first columns of both bases.
     let mut unseen = Mat::<f64>::zeros(0, 0);
     for iteration in 1.. {
@@ -194,13 +186,13 @@ pub fn svd<T: Real>(
             None => map.apply(&x, cols, Direction::Forward, &mut y, exec)?,
         }
         right.append(x, cols);
-        let new = left.orthonormalize(&mut y, cols, Links { from: linked, all }, &mut stream, exec)?;
+        let new = left.orthonormalize(&mut y, cols, Links { from: linked, all, allowed }, &mut stream, exec)?;
         b.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
         b.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
         x = Block::zeros(n * cols);
         map.apply(&y, cols, Direction::Transposed, &mut x, exec)?;
         left.append(y, cols);
-        let next = right.orthonormalize(&mut x, cols, Links { from: m, all }, &mut stream, exec)?;
+        let next = right.orthonormalize(&mut x, cols, Links { from: m, all, allowed }, &mut stream, exec)?;
         linked = m;
         applications += 2 * cols;
 
@@ -214,7 +206,7 @@ pub fn svd<T: Real>(
         let largest = small.values[0];
         let floor = ROUNDING * T::ROUNDOFF * largest;
         let least = (unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
-        all = floor > LEAST_ORTHOGONAL.min(1e-2 * settings.tolerance) * least;
+        all = floor > allowed * least;
         let moved: Vec<f64> =
             small.values.iter().zip(&previous).map(|(value, before)| (value - before).abs()).collect();
         let converged = (0..rank).all(|i| {
@@ -406,6 +398,25 @@ mod tests {
             expected.sort_unstable_by(|a, b| b.total_cmp(a));
             for (got, want) in found.values.iter().zip(&expected) {
                 assert!((got - want).abs() <= 1e-9 * want + 1e-14, "{got} {want}");
+            }
+        }
+    }
+
+    /// Values that fall by many orders converge at once, and rounding would bring them back again: bases stay orthogonal.
+    #[test]
+    fn steep_spectra_have_each_value_once() {
+        for (decades, rank, tolerance) in
+            [(9.0, 60, 1e-3), (9.0, 60, 1e-8), (4.0, 60, 1e-3), (12.0, 6, 1e-3), (2.0, 20, 1e-3)]
+        {
+            let values: Vec<f64> = (0..1500).map(|i| 10.0_f64.powf(-decades * f64::from(i) / 60.0)).collect();
+            let found = solve(values.clone(), rank, tolerance, 2);
+            assert!(found.converged);
+            for (got, want) in found.values.iter().zip(&values) {
+                assert!((got - want).abs() <= tolerance * want + 1e-14, "{decades} {rank}: {got} {want}");
+            }
+            for (i, j) in (0..rank).flat_map(|i| (0..i).map(move |j| (i, j))) {
+                let product: f64 = found.left.chunks_exact(rank).map(|row| row[i] * row[j]).sum();
+                assert!(product.abs() < 1e-6, "{decades} {rank}: {i} {j} {product}");
             }
         }
     }

@@ -19,6 +19,9 @@ const ROWS: usize = 256;
 /// length is not known better. In units of the roundoff.
 const LEAST_KNOWN: f64 = 1e4;
 
+/// Rounding of a sum is some units of the roundoff times its largest term.
+pub(super) const ROUNDING: f64 = 32.0;
+
 /// Passes after which a block is orthonormal whatever it was.
 const MAX_PASSES: usize = 8;
 
@@ -32,12 +35,19 @@ pub(super) struct Tall<T> {
 }
 
 /// The columns of a basis along which a block may have something that is not rounding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Links {
     /// Columns from here on, where a block of the basis begins.
     pub from: usize,
     /// Has rounding grown so much that all columns count?
     pub all: bool,
+    /// By how much columns may fail to be orthogonal: where less than rounding over this is left of a block, all columns count, too.
+    pub allowed: f64,
+}
+
+impl Links {
+    /// All columns, at once.
+    pub const ALL: Self = Self { from: 0, all: true, allowed: 0.0 };
 }
 
 #[derive(Debug)]
@@ -167,7 +177,8 @@ impl<T: Real> Tall<T> {
             let c = self.turn_and_project(turn.as_ref(), is_selected, y, cols, exec)?;
             let gram = self.subtract(&c, is_selected, y, cols, exec)?;
             coefficients += product(c.as_ref(), factor.as_ref());
-            let (transform, inverse, lost) = whiten::<T>(&gram)?;
+            let Whitening { transform, inverse, lost, lengths: (least, most) } = whiten::<T>(&gram)?;
+            is_strange |= ROUNDING * T::ROUNDOFF * most.max(largest(&c)) > links.allowed * least;
             factor = product(inverse.as_ref(), factor.as_ref());
             let is_settled =
                 pass > 0 && largest(&c) < 0.1 && largest(&(&gram - Mat::<f64>::identity(cols, cols))) < 0.1;
@@ -225,8 +236,18 @@ fn rows_of<'a, T: Real>(block: &'a [T], cols: usize, rows: &Range<usize>) -> Mat
     MatRef::from_row_major_slice(&block[rows.start * cols..rows.end * cols], rows.len(), cols)
 }
 
-/// A matrix that (nearly) orthonormalises columns with this Gram matrix, its inverse, and the columns that are lost.
-fn whiten<T: Real>(gram: &Mat<f64>) -> Result<(Mat<f64>, Mat<f64>, Vec<usize>)> {
+/// What [`whiten`] finds.
+struct Whitening {
+    transform: Mat<f64>,
+    inverse: Mat<f64>,
+    /// Columns that are lost.
+    lost: Vec<usize>,
+    /// Of the shortest and of the longest direction.
+    lengths: (f64, f64),
+}
+
+/// A matrix that (nearly) orthonormalises columns with this Gram matrix, and its inverse.
+fn whiten<T: Real>(gram: &Mat<f64>) -> Result<Whitening> {
     let cols = gram.ncols();
     if !largest(gram).is_finite() {
         return Err(Error::Invalid("expected finite products with the operator, got NaN or infinity".into()));
@@ -239,7 +260,8 @@ fn whiten<T: Real>(gram: &Mat<f64>) -> Result<(Mat<f64>, Mat<f64>, Vec<usize>)> 
     let is_lost = |j: usize| lost.contains(&j);
     let transform = Mat::from_fn(cols, cols, |i, j| if is_lost(j) { 0.0 } else { vector(i, j) / length(j) });
     let inverse = Mat::from_fn(cols, cols, |j, i| if is_lost(j) { 0.0 } else { length(j) * vector(i, j) });
-    Ok((transform, inverse, lost))
+    let lengths = (values[cols - 1].max(0.0).sqrt(), values[0].max(0.0).sqrt());
+    Ok(Whitening { transform, inverse, lost, lengths })
 }
 
 /// The error of a dense decomposition that does not end.
@@ -316,7 +338,7 @@ mod tests {
     #[test]
     fn hopeless_blocks_become_orthonormal() {
         for from in [0, 4] {
-            let links = Links { from, all: true };
+            let links = Links { from, all: true, allowed: 0.0 };
             let (n, cols, exec) = (700, 6, Exec::with_threads(2));
             let mut stream = Stream::new(1, from as u64);
             let mut basis = Tall::<f64>::new(n);
