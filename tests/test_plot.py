@@ -62,7 +62,11 @@ def draw_prr(ops, **options):
     return plot.prr({"a": 0.9, "b": [1.1, 1.3]}, **options)
 
 
-EVERY = [draw_embedding, draw_entropy, draw_tree, draw_weights, draw_scores, draw_quality, draw_prr]
+def draw_views(ops, **options):
+    return plot.views(mdt.view_report(ops, labels=np.arange(40) % 2, t=2), **options)
+
+
+EVERY = [draw_embedding, draw_entropy, draw_tree, draw_views, draw_weights, draw_scores, draw_quality, draw_prr]
 
 
 def legend_texts(ax):

@@ -18,12 +18,14 @@ from ._build import build_operators, nearest_neighbors
 from ._core import DEBUG_BUILD, __version__
 from ._embedding import Embedding, embed
 from ._kmeans import KMeansResult, k_means
+from ._n_clusters import ClusterSelection, select_n_clusters
 from ._operators import OperatorSet
 from ._progress import SearchProgress
 from ._search import search
 from ._search_result import SearchResult
 from ._time import TimeSelection, select_time
 from ._trajectory import Trajectory
+from ._view_report import ViewReport, view_report
 from ._warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MDT",
     "ApproximateNeighbors",
+    "ClusterSelection",
     "ConvergenceWarning",
     "Embedding",
     "KMeansResult",
@@ -44,6 +47,7 @@ __all__ = [
     "TimeSelection",
     "TimeSelectionWarning",
     "Trajectory",
+    "ViewReport",
     "__version__",
     "baselines",
     "build_operators",
@@ -54,8 +58,10 @@ __all__ = [
     "plot",
     "quality",
     "search",
+    "select_n_clusters",
     "select_time",
     "study",
+    "view_report",
 ]
 
 # These derive from classes of scikit-learn, whose import takes longer than all of this package: only when asked for.

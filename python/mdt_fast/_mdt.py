@@ -50,7 +50,7 @@ class _Searched(MultiViewEstimator):
     checkpoint: Any = None
     search_options: Any = None
 
-    def _fit(self, X: Any, n_clusters: int | None, quality: Any, n_components: int | None) -> None:
+    def _fit(self, X: Any, n_clusters: int | str | None, quality: Any, n_components: int | None) -> None:
         """Search, and embed what was found."""
         strategy = self.strategy
         if n_clusters == 1:
@@ -89,7 +89,7 @@ class _Searched(MultiViewEstimator):
         self.t_ = found.t or len(self.trajectory_)
         self.geometry_ = embed(
             self.trajectory_,
-            n_components or n_clusters or 1,
+            n_components or found.settings["n_clusters"] or 1,
             weighting=self.weighting,
             tol=self.tol,
             random_state=self.random_state,
@@ -222,8 +222,9 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters. (With a single one candidates are compared by the contrastive loss.)
+    n_clusters : int or "auto"
+        Number of clusters; "auto": :func:`select_n_clusters`. (With a single one candidates are compared by the
+        contrastive loss.)
     strategy : str, word, weights or Trajectory
         As in :func:`search`; "auto" is "consensus".
     n_components : int, optional
@@ -261,6 +262,8 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     ----------
     labels_ : (n_samples,) array of int
         Cluster of each training sample, numbered in order of their first sample.
+    n_clusters_ : int
+        Their number.
     score_ : float
         How well they fit the views; higher is better.
     confidence_ : (n_samples,) array
@@ -286,7 +289,7 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     array([0, 1, 1, 2, 2, 2], dtype=int32)
     """
 
-    n_clusters: int = field(default=8, kw_only=False)
+    n_clusters: Any = field(default=8, kw_only=False)
     strategy: Any = "auto"
     kernel: Any = "auto"
     quality: Any = "auto"
@@ -310,19 +313,21 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
         """
         self._fit(X, self.n_clusters, self.quality, self.n_components)
         agreement = self.search_result_.agreement
+        # None for a single cluster.
+        self.n_clusters_ = self.search_result_.settings["n_clusters"] or 1
         if agreement is not None:
             self.labels_, self.confidence_ = agreement.labels, agreement.confidence
-            sums = np.zeros((self.n_clusters, self.embedding_.shape[1]))
+            sums = np.zeros((self.n_clusters_, self.embedding_.shape[1]))
             np.add.at(sums, self.labels_, self.embedding_)
             self.cluster_centers_ = sums / np.bincount(self.labels_)[:, np.newaxis]
             return self
         found = choose_labels(
             self.operators_,
             self.embedding_,
-            self.n_clusters,
+            self.n_clusters_,
             n_init=self.n_init,
             quality=self.quality,
-            view_weights=self.view_weights,
+            view_weights=self.search_result_.settings["view_weights"],
             features=(self.search_options or {}).get("features"),
             random_state=self.random_state,
             n_jobs=self.n_jobs,

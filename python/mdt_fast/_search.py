@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +19,7 @@ from ._consensus import MEMBER_STARTS, N_MEMBERS, consensus
 from ._contrastive import same_steps
 from ._labels import score_labels
 from ._memory import plan_candidate
+from ._n_clusters import select_n_clusters
 from ._operators import OperatorSet
 from ._progress import ProgressLike, Reporter
 from ._scoring import QualityLike, ScoringPlan
@@ -25,8 +27,9 @@ from ._search_result import SearchResult
 from ._search_run import SearchRun, Stop
 from ._seed import check_seed
 from ._threads import n_threads
-from ._time import select_time
+from ._time import check_time, select_time
 from ._trajectory import Trajectory
+from .quality import stay_of, weights_of
 
 STRATEGIES = (
     "random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive",
@@ -39,13 +42,15 @@ _LEVELS = ("beam", "greedy", "epsilon-greedy")
 _DEEP = (*_LEVELS, "mcts")
 # Words that an exhaustive search looks at without being told how many.
 _MANY = 100_000
+# Members of the consensus that view weights are read from.
+_WEIGHING_MEMBERS = N_MEMBERS // 2
 # What the core counts with.
 _LARGEST = 2**32 - 1
 
 
 def search(
     ops: OperatorSet,
-    n_clusters: int | None = None,
+    n_clusters: int | str | None = None,
     *,
     strategy: Any = "beam",
     t: int | str = "auto",
@@ -85,8 +90,8 @@ def search(
     ----------
     ops : OperatorSet
         The steps to choose from.
-    n_clusters : int, optional
-        Number of clusters; needed unless the contrastive loss is the quality.
+    n_clusters : int, "auto" or None
+        Number of clusters; needed unless the contrastive loss is the quality. "auto": :func:`select_n_clusters`.
     strategy : str, word, weights or Trajectory
         Over words: "random" (`n_samples` words of t steps), "beam" (the best `beam_width` words of each length are
         extended), "greedy" (one word), "epsilon-greedy" (with probability `epsilon` by a random step), "mcts" (tree
@@ -107,7 +112,11 @@ def search(
         labels, coordinates) that returns a number, higher is better. Scores that are minimised are negated. "auto":
         "persistence" for a consensus, else "calinski_harabasz". None: nothing is scored, for strategies with a single
         candidate.
-    view_weights, features
+    view_weights : (V,) array, "auto" or None
+        How much each base view counts in the score, as in :mod:`mdt_fast.quality`. "auto": the weights of
+        :func:`view_report` for the labels of a consensus with equal ones, which is run first, whatever
+        `max_evaluations` and `time_limit`; needs `n_clusters`.
+    features
         As in :mod:`mdt_fast.quality`.
     n_samples : int, optional
         Candidates of "random" and "convex", 1 by default, or of "consensus", 64; it stops at 32 if they agree with the
@@ -166,6 +175,8 @@ def search(
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     name, given = _check_strategy(strategy, ops)
+    if isinstance(n_clusters, str):
+        n_clusters = _count_clusters(n_clusters, ops, t, random_state, n_jobs)
     is_consensus = name == "consensus"
     if name == "contrastive":
         quality = "contrastive"
@@ -181,11 +192,15 @@ def search(
         raise ValueError(f"strategy: expected n_clusters and a quality of labels for a consensus, got {got}")
     if quality is None and not (given is not None or name == "mean" or (name in ("random", "convex") and samples == 1)):
         raise ValueError(f"quality: expected one, because strategy={name!r} compares candidates, got None")
-    plan = ScoringPlan.check(ops, quality, n_clusters, n_components, n_init, tol, view_weights, features)
+    is_weighing = isinstance(view_weights, str) and view_weights == "auto"
+    if is_weighing and n_clusters is None:
+        raise ValueError("view_weights: expected numbers, because 'auto' needs n_clusters, got n_clusters=None")
+    known_weights = None if is_weighing else view_weights
+    plan = ScoringPlan.check(ops, quality, n_clusters, n_components, n_init, tol, known_weights, features)
     seed = check_seed(random_state)
     settings: dict[str, Any] = {
         "strategy": name,
-        "t": _check_time(t),
+        "t": check_time(t),
         "max_steps": None if max_steps is None else check_integer("max_steps", max_steps, minimum=1),
         "beam_width": check_integer("beam_width", beam_width, minimum=1, maximum=_LARGEST),
         **plan.settings(),
@@ -218,6 +233,25 @@ def search(
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"checkpoint: expected a path or None, got {checkpoint!r}")
     jobs = ops.n_jobs if n_jobs is None else n_jobs
+    selected = None
+    if is_weighing:
+        # Whatever the limits: weights that depend on the time left would keep a checkpoint from being taken up again.
+        agreed = search(
+            ops,
+            n_clusters,
+            strategy="consensus",
+            t=settings["t"],
+            n_samples=_WEIGHING_MEMBERS,
+            memory_budget=budget,
+            memory_limit=memory_limit,
+            random_state=seed,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        assert agreed.labels is not None
+        plan = replace(plan, view_weights=weights_of(stay_of(ops, agreed.labels)))
+        settings.update(plan.settings())
+        selected = agreed.t
     scoring = plan.make(ops, seed, budget, n_threads(jobs))
     known = Checkpoint(checkpoint, {
         "version": _core.__version__,
@@ -225,7 +259,7 @@ def search(
         "given": None if given is None else np.asarray(given).tolist(),
         "data": None if checkpoint is None else fingerprint(ops, plan.features),
     })  # fmt: skip
-    time, depth = _lengths(name, given, settings, ops, n_jobs)
+    time, depth = _lengths(name, given, settings, ops, n_jobs, selected)
     words = _word_strategy(name, depth, settings, ops)
     n_total = _n_total(scoring, name, words, settings, count)
     if name == "exhaustive" and count is None and n_total is not None and n_total > _MANY:
@@ -321,18 +355,26 @@ def _left_over(limit: int, ops: OperatorSet, plan: ScoringPlan) -> int:
     return left + stages["starting block"]
 
 
-def _check_time(t: int | str) -> int | str:
-    if isinstance(t, str):
-        if t == "auto":
-            return t
-        raise ValueError(f"t: expected 'auto' or an integer >= 1, got {t!r}")
-    return check_integer("t", t, minimum=1)
+def _count_clusters(
+    n_clusters: str, ops: OperatorSet, t: int | str, random_state: RandomStateLike, n_jobs: int | None
+) -> int:
+    if n_clusters != "auto":
+        raise ValueError(f"n_clusters: expected an integer, 'auto' or None, got {n_clusters!r}")
+    return select_n_clusters(ops, t=t, random_state=random_state, n_jobs=n_jobs).n_clusters
 
 
 def _lengths(
-    name: str, given: Candidate | None, settings: dict[str, Any], ops: OperatorSet, n_jobs: int | None
+    name: str,
+    given: Candidate | None,
+    settings: dict[str, Any],
+    ops: OperatorSet,
+    n_jobs: int | None,
+    selected: int | None,
 ) -> tuple[int | None, int]:
-    """Return the diffusion time, None where nothing depends on it, and the length of the longest trajectory."""
+    """Return the diffusion time, None where nothing depends on it, and the length of the longest trajectory.
+
+    `selected` is what :func:`select_time` has found already.
+    """
     if given is not None:
         return None, len(given)
     most = settings["max_steps"] if name in (*_DEEP, "exhaustive") else None
@@ -341,7 +383,7 @@ def _lengths(
     elif most is not None:
         return None, most
     else:
-        time = select_time(ops, n_jobs=n_jobs).t
+        time = select_time(ops, n_jobs=n_jobs).t if selected is None else selected
     return time, most or (2 * time if name in _DEEP else time)
 
 

@@ -99,6 +99,15 @@ class TimeSelection:
         return entropy(self, ax=ax)
 
 
+def check_time(t: int | str) -> int | str:
+    """Return a diffusion time, or "auto"."""
+    if isinstance(t, str):
+        if t == "auto":
+            return t
+        raise ValueError(f"t: expected 'auto' or an integer >= 1, got {t!r}")
+    return check_integer("t", t, minimum=1)
+
+
 def select_time(
     ops: OperatorSet | Trajectory,
     *,

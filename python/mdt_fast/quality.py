@@ -23,6 +23,9 @@ from ._views import Matrix, check_matrix
 
 __all__ = ["calinski_harabasz", "contrastive_loss", "davies_bouldin", "persistence", "silhouette"]
 
+# What a view's chance of staying counts for at least, and at most, when views are weighted.
+_LEAST, _SUREST = 0.01, 0.99
+
 
 @overload
 def calinski_harabasz(
@@ -237,6 +240,24 @@ def check_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.fl
     # The largest first: the sum of huge weights is finite.
     weights = weights / weights.max()
     return np.asarray(weights / weights.sum())
+
+
+def stay_of(ops: OperatorSet, labels: ArrayLike) -> NDArray[np.float64]:
+    """Return for each base view how much more often than by chance a step that moves stays in its cluster.
+
+    ``1 - exp(-persistence)``: 0 by chance, 1 always, negative where labels cut through what the view holds together.
+    """
+    return -np.expm1(-persistence(ops, labels, per_view=True))
+
+
+def weights_of(stay: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return view weights that sum to 1, the odds of staying, from the answer of :func:`stay_of`.
+
+    Bounded on both sides: no view is left without a say, and none silences the others.
+    """
+    stay = np.minimum(stay, _SUREST)
+    odds = np.maximum(stay, _LEAST) / (1 - stay)
+    return np.asarray(odds / odds.sum())
 
 
 def check_features(features: Any, ops: OperatorSet) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from .._agreement import Agreement
 from .._html_report import HtmlReport
 from .._search import search
 from .._search_result import SearchResult
+from .._view_report import view_report
 
 if TYPE_CHECKING:
     from .job import Job, Outcome
@@ -44,6 +46,8 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         ],
         caption="The random walk of each view.",
     )
+    if outcome.labels is not None:
+        _add_views(report, job, outcome)
     report.warnings(warnings)
     if outcome.selection is not None:
         report.section("Diffusion time")
@@ -72,6 +76,29 @@ def _subtitle(result: SearchResult) -> str:
     if result.trajectory is None:
         return f"What {len(result.members)} of {result.n_evaluations} random trajectories agree on."
     return f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}."
+
+
+def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
+    result = outcome.result
+    found = view_report(
+        outcome.ops,
+        labels=outcome.labels,
+        t=result.t or len(result.members[0]),
+        random_state=job.seed,
+        n_jobs=job.n_jobs,
+    )
+    numbers = np.column_stack([found.stay, found.alone, found.adds, found.weights]).tolist()
+    report.table(
+        ["view", "stay", "alone", "adds", "weight", "remark"],
+        [
+            [name, *(None if math.isnan(value) else value for value in row), remark]
+            for name, row, remark in zip(found.names, numbers, found.remark, strict=True)
+        ],
+        caption="What each view says about the clusters. stay: how much more often than by chance a step that moves "
+        "stays in its cluster; alone: agreement (AMI) of the clusters of this view alone; adds: how much the clusters "
+        "of the mean of all views change without it; weight: how much to trust it.",
+    )
+    report.figure(plot.views(found), "The same numbers for each view.")
 
 
 def _add_consensus(report: HtmlReport, outcome: Outcome, agreement: Agreement) -> None:

@@ -1,4 +1,4 @@
-"""Every picture: of coordinates, diffusion times, searches, trajectories and scores.
+"""Every picture: of coordinates, diffusion times, searches, trajectories, views and scores.
 
 Each function takes `ax` (a new figure by default) and returns the axes; nothing is shown, saved or changed globally.
 matplotlib is imported when something is drawn: ``pip install 'mdt_fast[plot]'``.
@@ -14,6 +14,7 @@ from ._prr import prr
 from ._quality import quality
 from ._scores import scores
 from ._tree import tree
+from ._views import views
 from ._weights import weights
 
-__all__ = ["embedding", "entropy", "prr", "quality", "scores", "tree", "weights"]
+__all__ = ["embedding", "entropy", "prr", "quality", "scores", "tree", "views", "weights"]
