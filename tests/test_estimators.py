@@ -46,6 +46,8 @@ SMALL = {
     "contrastive": {"t": 2, "search_options": {"max_iter": 3}},
     "mean": {"t": 2},
 }
+# Those that find one trajectory.
+SINGLE = [name for name in STRATEGIES if name not in ("consensus", "auto")]
 both = pytest.mark.parametrize("make", [mdt.MDT, mdt.MDTClustering], ids=["MDT", "MDTClustering"])
 
 
@@ -78,7 +80,7 @@ def whole_frame(index=None):
 
 def quick(make, **parameters):
     """An estimator of few candidates."""
-    few = {"strategy": [0, 1]} if make is mdt.MDT else {"n_clusters": K, "t": 1}
+    few = {"strategy": [0, 1]} if make is mdt.MDT else {"strategy": "beam", "n_clusters": K, "t": 1}
     return make(**{**GRAPH, **few, **parameters})
 
 
@@ -323,7 +325,7 @@ PASSED_ON = {
 
 
 class TestComposition:
-    @pytest.mark.parametrize("strategy", STRATEGIES)
+    @pytest.mark.parametrize("strategy", SINGLE)
     def test_clusters_of_every_strategy(self, strategy):
         if strategy == "cma":
             pytest.importorskip("cma")
@@ -331,7 +333,7 @@ class TestComposition:
         fitted = mdt.MDTClustering(K, strategy=strategy, **GRAPH, **options).fit(views())
         assert_composed(fitted, *composed(views(), search={"strategy": strategy, **as_arguments(options)}))
 
-    @pytest.mark.parametrize("strategy", STRATEGIES)
+    @pytest.mark.parametrize("strategy", SINGLE)
     @pytest.mark.parametrize("n_clusters", [None, K])
     def test_coordinates_of_every_strategy(self, strategy, n_clusters):
         if strategy == "cma":
@@ -345,11 +347,12 @@ class TestComposition:
 
     def test_default_strategies(self):
         assert mdt.MDT(**GRAPH, t=1).fit(views()).search_result_.strategy == "contrastive"
-        assert mdt.MDTClustering(K, **GRAPH, t=1).fit(views()).search_result_.strategy == "beam"
+        found = mdt.MDTClustering(K, **GRAPH, t=1).fit(views()).search_result_
+        assert (found.strategy, found.quality) == ("consensus", "persistence")
 
     @pytest.mark.parametrize(("parameters", "takers"), PASSED_ON.values(), ids=PASSED_ON)
     def test_parameters_are_passed_on(self, parameters, takers):
-        fitted = mdt.MDTClustering(K, **{**GRAPH, "t": 1, **parameters}).fit(views())
+        fitted = mdt.MDTClustering(K, **{**GRAPH, "strategy": "beam", "t": 1, **parameters}).fit(views())
         search = {"t": 1, **(parameters if "search" in takers else {})}
         given = {taker: parameters for taker in takers.split() if taker != "search"}
         assert_composed(fitted, *composed(views(), search=search, **given))
@@ -395,7 +398,7 @@ class TestComposition:
 
     @pytest.mark.parametrize("random_state", [np.random.RandomState, np.random.default_rng])
     def test_generators(self, random_state):
-        fitted = mdt.MDTClustering(K, t=1, random_state=random_state(5), **GRAPH).fit(views())
+        fitted = mdt.MDTClustering(K, strategy="beam", t=1, random_state=random_state(5), **GRAPH).fit(views())
         state = {"random_state": random_state(5)}
         search = {"t": 1, **state}
         assert_composed(fitted, *composed(views(), build=state, search=search, embed=state, cluster=state))
@@ -477,8 +480,9 @@ class TestFitted:
         assert fitted.view_names_ == ["view 0", "view 1"]
         assert not hasattr(fitted, "feature_names_in_")
 
-    def test_clusters(self):
-        fitted = mdt.MDTClustering(K, t=1, **GRAPH)
+    @pytest.mark.parametrize("strategy", ["beam", "auto"])
+    def test_clusters(self, strategy):
+        fitted = mdt.MDTClustering(K, strategy=strategy, t=1, **GRAPH)
         np.testing.assert_array_equal(fitted.fit_predict(views()), fitted.labels_)
         assert fitted.labels_.dtype == np.int32
         # Numbered in the order of their first sample.
@@ -569,7 +573,7 @@ class TestNewSamples:
         how = {"t": 2, "weighting": weighting, "random_state": seed, **GRAPH}
         fitted = mdt.MDT(3, **{"strategy": "mean", **how, **parameters}).fit(Xs)
         np.testing.assert_allclose(fitted.transform(Xs), fitted.embedding_, atol=1e-8)
-        fitted = mdt.MDTClustering(5, **{"max_evaluations": 5, **how, **parameters}).fit(Xs)
+        fitted = mdt.MDTClustering(5, **{"strategy": "beam", "max_evaluations": 5, **how, **parameters}).fit(Xs)
         np.testing.assert_array_equal(fitted.predict(Xs), fitted.labels_, strict=True)
 
     @both
@@ -595,10 +599,11 @@ class TestNewSamples:
         ],
         ids=str,
     )
-    def test_blobs(self, parameters, seed):
+    @pytest.mark.parametrize("strategy", ["beam", "auto"])
+    def test_blobs(self, parameters, seed, strategy):
         blobs = mdt.datasets.make_multiview_blobs(300, n_clusters=4, n_features=6, random_state=seed)
         known, new = [X[:200] for X in blobs.views], [X[200:] for X in blobs.views]
-        fitted = mdt.MDTClustering(4, t=2, **parameters).fit(known)
+        fitted = mdt.MDTClustering(4, strategy=strategy, t=2, **parameters).fit(known)
         found = np.concatenate([fitted.labels_, fitted.predict(new)])
         assert adjusted_rand_score(blobs.target, found) == 1.0
 
@@ -890,7 +895,8 @@ def test_names_out_before_fit():
     "estimator",
     [
         mdt.MDT(strategy="mean", t=2),
-        mdt.MDTClustering(3, t=2),
+        mdt.MDTClustering(3, strategy="beam", t=2),
+        mdt.MDTClustering(3, kernel="gaussian", t=2),
         *(mdt.baselines.make(n, n_clusters=3) for n in ("AD", "MVD")),
     ],
 )

@@ -18,6 +18,8 @@ JUDGES = {
     "calinski_harabasz": mdt.quality.calinski_harabasz,
     "davies_bouldin": lambda *given: -mdt.quality.davies_bouldin(*given),
     "silhouette": mdt.quality.silhouette,
+    "persistence": mdt.quality.persistence,
+    "auto": mdt.quality.calinski_harabasz,
     None: mdt.quality.calinski_harabasz,
     "contrastive": mdt.quality.calinski_harabasz,
 }

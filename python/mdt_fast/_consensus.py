@@ -36,7 +36,8 @@ def draw_members(ops: OperatorSet, t: int, count: int, generator: np.random.Gene
     members = []
     for _ in range(count):
         steps = int(generator.integers(1, t, endpoint=True))
-        weights = generator.dirichlet(np.ones(len(ops)))
+        # A single weight is 1, which the generator may miss by its last digit.
+        weights = generator.dirichlet(np.ones(len(ops))) if len(ops) > 1 else np.ones(1)
         members.append(ops.trajectory(np.tile(weights, (steps, 1))).weights)
     return members
 

@@ -19,6 +19,7 @@ from ._trajectory import Trajectory
 from ._warnings import OperatorWarning, warn_of_residual
 
 SOLVERS = ("auto", "exact", "arpack", "propack")
+WEIGHTINGS = ("uniform", "stationary")
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def embed(
     n = W.operators.n_samples
     components = check_integer("n_components", n_components, minimum=1, maximum=max(n - 1, 1))
     check_choice("solver", solver, SOLVERS)
-    check_choice("weighting", weighting, ("uniform", "stationary"))
+    check_choice("weighting", weighting, WEIGHTINGS)
     check_choice("decomposition", decomposition, ("svd", "eigen"))
     tolerance = check_number("tol", tol)
     drop = check_flag("drop_first", drop_first)

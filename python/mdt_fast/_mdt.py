@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from ._arguments import check_choice, check_flag, check_integer
 from ._consensus import kernel_for
-from ._embedding import embed
+from ._embedding import WEIGHTINGS, embed
 from ._estimator import InductiveEmbedder, MultiViewEstimator
 from ._labels import choose_labels, labels_at
 from ._operators import OperatorSet
@@ -52,6 +52,10 @@ class _Searched(MultiViewEstimator):
 
     def _fit(self, X: Any, n_clusters: int | str | None, quality: Any, n_components: int | None) -> None:
         """Search, and embed what was found."""
+        check_choice("weighting", self.weighting, WEIGHTINGS)
+        # A strategy that was fitted before may have left what this one does not have.
+        for name in ("confidence_", "geometry_", "singular_values_"):
+            self.__dict__.pop(name, None)
         strategy = self.strategy
         if n_clusters == 1:
             # Scores of clusters need two of them; the contrastive loss needs none.
@@ -228,10 +232,10 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     strategy : str, word, weights or Trajectory
         As in :func:`search`; "auto" is "consensus".
     n_components : int, optional
-        Coordinates that are clustered; `n_clusters` by default.
+        Coordinates that are clustered, of each member in a consensus; `n_clusters` by default.
     n_init : int
-        Starts of k-means for the labels, of which the best by `quality` is kept; a candidate of the search has one, or
-        ``search_options["n_init"]``.
+        Starts of k-means for the labels of a single trajectory, of which the best by `quality` is kept; a candidate of
+        the search has one (five in a consensus), or ``search_options["n_init"]``.
     t : int or "auto"
         The diffusion time; "auto": :func:`select_time`.
     max_steps, beam_width, quality, view_weights, max_evaluations, time_limit, checkpoint
@@ -271,7 +275,7 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     cluster_centers_ : (n_clusters, n_components) array
         Centres of the clusters among the coordinates.
     embedding_ : (n_samples, n_components) array
-        Coordinates of the training samples.
+        Coordinates of the training samples; of a consensus (n_samples, n_clusters), rows of unit length.
     trajectory_ : Trajectory or None
         What was found; None for a consensus.
     geometry_, singular_values_
@@ -311,6 +315,7 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
         y : None
             Not used.
         """
+        check_integer("n_init", self.n_init, minimum=1)
         self._fit(X, self.n_clusters, self.quality, self.n_components)
         agreement = self.search_result_.agreement
         # None for a single cluster.

@@ -403,7 +403,7 @@ def _to_agreement(
     rows = [_to_integer("agreement['rows']", row, 0, last) for row in _to_list("agreement['rows']", parts["rows"])]
     if not rows:
         raise ValueError("agreement['rows']: expected at least one member, got none")
-    members = [_to_trajectory(list(candidates[row]), candidates[row], ops) for row in rows]
+    members = [ops.trajectory(candidates[row]) for row in rows]
     embedding = _to_numbers("agreement['embedding']", parts["embedding"], ops.n_samples, 2)
     sureness = _to_numbers("agreement['confidence']", parts["confidence"], ops.n_samples, 1)
     return Agreement(members, np.array(rows, dtype=np.intp), labels, embedding, sureness)

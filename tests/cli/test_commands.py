@@ -37,7 +37,8 @@ EMBED_FILES = [name for name in CLUSTER_FILES if name != "labels.csv"]
 N_CLUSTERS = 3
 # What every quick job is told.
 QUICK = ["--t", "2", "--no-report", "--output", "out"]
-CLUSTER = ["cluster", "views.npz", "--n-clusters", N_CLUSTERS, *QUICK]
+CLUSTER = ["cluster", "views.npz", "--n-clusters", N_CLUSTERS, "--strategy", "beam", *QUICK]
+CONSENSUS = ["cluster", "views.npz", "--n-clusters", N_CLUSTERS, *QUICK]
 EMBED = ["embed", "views.npz", *QUICK]
 
 # Fixtures of a test module are found by their names in the module that asks for them.
@@ -136,24 +137,50 @@ def clustered(tmp_path_factory, data):
 
 def test_cluster_gives_what_the_functions_give(clustered, data):
     assert names_in(clustered.folder) == CLUSTER_FILES
+    ops = mdt.build_operators(data.views, kernel="adaptive")
+    selection = mdt.select_time(ops)
+    found = mdt.search(ops, N_CLUSTERS, strategy="consensus", t=selection.t)
+    steps = json.loads((clustered.folder / "trajectory.json").read_text())
+    assert (steps["members"], steps["word"], steps["weights"]) == (ops.names, None, None)
+    assert_array_equal(steps["consensus"][0], found.members[0].weights)
+    assert len(steps["consensus"]) == len(found.members)
+    # Text of a table may have lost the last digits of the views.
+    coordinates = read_table(clustered.folder / "coordinates.csv")
+    assert_allclose(coordinates, found.agreement.embedding, atol=1e-9)
+    fitted = MDTClustering(N_CLUSTERS).fit(data.views)
+    table = read_table(clustered.folder / "labels.csv")
+    assert list(table.columns) == ["label", "confidence"]
+    assert_array_equal(table["label"], fitted.labels_)
+    assert_allclose(table["confidence"], fitted.confidence_, atol=1e-12)
+
+
+def test_the_saved_consensus_is_that_of_the_functions(clustered, data):
+    ops = mdt.build_operators(data.views, kernel="adaptive")
+    saved = mdt.SearchResult.load(clustered.folder / "search.json", ops)
+    found = mdt.search(ops, N_CLUSTERS, strategy="consensus", t=saved.t)
+    assert (saved.strategy, saved.quality, saved.trajectory) == ("consensus", "persistence", None)
+    assert saved.settings == found.settings
+    assert_array_equal(saved.labels, found.labels)
+
+
+def test_cluster_by_one_trajectory(run, folder, data):
+    assert run("cluster", "views.npz", "-n", N_CLUSTERS, "--strategy", "beam", "--no-report", "-o", "out").code == 0
     ops = mdt.build_operators(data.views)
     selection = mdt.select_time(ops)
     found = mdt.search(ops, N_CLUSTERS, t=selection.t)
-    saved = mdt.SearchResult.load(clustered.folder / "search.json", ops)
+    saved = mdt.SearchResult.load("out/search.json", ops)
     assert saved.candidates == found.candidates
-    assert (saved.t, saved.strategy) == (selection.t, "beam")
+    assert (saved.t, saved.strategy, saved.quality) == (selection.t, "beam", "calinski_harabasz")
     assert_array_equal(saved.labels, found.labels)
-    steps = json.loads((clustered.folder / "trajectory.json").read_text())
-    assert steps == {
+    assert json.loads(Path("out/trajectory.json").read_text()) == {
         "members": ops.names,
         "word": list(found.trajectory.word),
         "weights": found.trajectory.weights.tolist(),
     }
-    # Text of a table may have lost the last digits of the views.
-    coordinates = mdt.embed(found.trajectory, N_CLUSTERS).coordinates
-    assert_allclose(read_table(clustered.folder / "coordinates.csv"), coordinates, atol=1e-9)
-    labels = MDTClustering(N_CLUSTERS).fit_predict(data.views)
-    assert_array_equal(read_table(clustered.folder / "labels.csv")["label"], labels)
+    assert_array_equal(read_table("out/coordinates.csv"), mdt.embed(found.trajectory, N_CLUSTERS).coordinates)
+    table = read_table("out/labels.csv")
+    assert list(table.columns) == ["label"]
+    assert_array_equal(table["label"], MDTClustering(N_CLUSTERS, strategy="beam").fit_predict(data.views))
 
 
 def test_cluster_tells_what_it_did(clustered, data):
@@ -161,6 +188,7 @@ def test_cluster_tells_what_it_did(clustered, data):
     agreement = adjusted_mutual_info_score(data.target, labels)
     assert "150 samples: camera (4 columns), scanner (4 columns)" in clustered.stdout
     assert f"given classes: {agreement:.3f}" in clustered.stdout
+    assert re.search(r"^consensus of \d+ of \d+ trajectories$", clustered.stdout, re.MULTILINE)
     assert f"clusters of {', '.join(map(str, labels.value_counts()))} samples" in clustered.stdout
     for name in CLUSTER_FILES:
         assert f"wrote {Path('my out') / name}\n" in clustered.stdout
@@ -190,14 +218,18 @@ def test_samples_without_names_are_numbered(run, folder, data):
         ),
         (
             ["--beam-width", 1, "--max-steps", 3, "--quality", "silhouette", "--seed", 7],
-            {"beam_width": 1, "max_steps": 3, "quality": "silhouette", "random_state": 7},
+            {"strategy": "beam", "beam_width": 1, "max_steps": 3, "quality": "silhouette", "random_state": 7},
         ),
         (
             ["--preset", "published", "--dtype", "float32", "--strategy", "convex", "--jobs", 1],
             {"preset": "published", "dtype": "float32", "strategy": "convex", "n_jobs": 1},
         ),
+        (["--strategy", "auto"], {}),
+        (["--strategy", "auto", "--kernel", "gaussian", "--seed", 7], {"kernel": "gaussian", "random_state": 7}),
+        (["--strategy", "consensus", "--preset", "published"], {"strategy": "consensus", "preset": "published"}),
+        (["--strategy", "auto", "--quality", "silhouette"], {"quality": "silhouette"}),
     ],
-    ids=["direct", "graph", "tree", "published"],
+    ids=["direct", "graph", "tree", "published", "auto", "gaussian", "published consensus", "silhouette"],
 )
 def test_options_reach_the_functions(run, folder, data, words, arguments):
     assert run(*CLUSTER, *words).code == 0
@@ -231,11 +263,12 @@ def test_embed_writes_a_report_of_any_number_of_coordinates(run, folder, n_compo
     assert Page(read_report("out")).texts("h1") == ["Embedding of 150 samples in 2 views"]
 
 
-def test_one_file_or_several_make_no_difference(run, folder, data):
+@pytest.mark.parametrize("strategy", ["beam", "auto"])
+def test_one_file_or_several_make_no_difference(run, folder, data, strategy):
     for name, view in data.views.items():
         np.save(f"{name}.npy", view)
-    run(*CLUSTER)
-    run("cluster", "camera.npy", "scanner.npy", "-n", N_CLUSTERS, *QUICK, "-o", "other")
+    run(*CLUSTER, "--strategy", strategy)
+    run("cluster", "camera.npy", "scanner.npy", "-n", N_CLUSTERS, "--strategy", strategy, *QUICK, "-o", "other")
     for name in ("labels.csv", "coordinates.csv", "trajectory.json"):
         assert Path("out", name).read_bytes() == Path("other", name).read_bytes()
 
@@ -245,10 +278,11 @@ def test_selection_takes_the_views_in_the_order_given(run, folder):
     assert json.loads(Path("out/trajectory.json").read_text())["members"] == ["scanner", "camera"]
 
 
-def test_one_seed_gives_one_result_at_any_number_of_threads(run, folder):
+@pytest.mark.parametrize("strategy", ["mcts", "auto"])
+def test_one_seed_gives_one_result_at_any_number_of_threads(run, folder, strategy):
     for out, jobs in (("out", 1), ("other", 2)):
-        run(*CLUSTER, "--strategy", "mcts", "--seed", 3, "--jobs", jobs, "-o", out)
-    run(*CLUSTER, "--strategy", "mcts", "--seed", 4, "-o", "third")
+        run(*CLUSTER, "--strategy", strategy, "--seed", 3, "--jobs", jobs, "-o", out)
+    run(*CLUSTER, "--strategy", strategy, "--seed", 4, "-o", "third")
     same = ("labels.csv", "coordinates.csv", "trajectory.json")
     assert [Path("out", name).read_bytes() for name in same] == [Path("other", name).read_bytes() for name in same]
     assert Path("out/coordinates.csv").read_bytes() != Path("third/coordinates.csv").read_bytes()
@@ -270,6 +304,17 @@ def test_json_is_one_document(run, folder, data):
     assert document["warnings"] == []
 
 
+def test_json_of_a_consensus(run, folder, data):
+    document = json.loads(run(*CONSENSUS, "--labels", "kind", "--json").out)
+    expected = MDTClustering(N_CLUSTERS, t=2).fit(data.views)
+    assert (document["trajectory"], document["weights"]) == (None, None)
+    assert document["n_members"] == len(expected.search_result_.members)
+    assert document["n_evaluations"] == expected.search_result_.n_evaluations
+    assert document["score"] == expected.score_
+    assert document["cluster_sizes"] == np.bincount(expected.labels_).tolist()
+    assert document["ami"] == adjusted_mutual_info_score(data.target, expected.labels_)
+
+
 def test_json_of_a_trajectory_without_score(run, folder):
     document = json.loads(run(*EMBED, "--strategy", "mean", "--json").out)
     assert document["score"] is None
@@ -286,10 +331,11 @@ def test_quiet_prints_nothing_but_errors(run, folder):
 
 
 @pytest.mark.parametrize("limit", [["--max-evaluations", 5], ["--time-limit", 0]], ids=["evaluations", "seconds"])
-def test_limits_stop_a_search_with_the_best_so_far(run, folder, limit):
-    document = json.loads(run(*CLUSTER, *limit, "--json").out)
+@pytest.mark.parametrize("command", [CLUSTER, CONSENSUS], ids=["beam", "consensus"])
+def test_limits_stop_a_search_with_the_best_so_far(run, folder, limit, command):
+    document = json.loads(run(*command, *limit, "--json").out)
     assert document["stopped"] == limit[0].removeprefix("--").replace("-", "_")
-    done = run(*CLUSTER, *limit)
+    done = run(*command, *limit)
     assert (done.code, "labels.csv" in names_in("out")) == (0, True)
     assert f"stopped by {document['stopped']}" in done.out
 
@@ -308,6 +354,17 @@ def test_checkpoint_goes_on_where_the_search_stopped(run, folder, data):
     assert_array_equal(result.labels, mdt.search(ops, N_CLUSTERS, t=2).labels)
 
 
+def test_checkpoint_of_a_consensus(run, folder, data):
+    run(*CONSENSUS, "--checkpoint", "known.json", "--max-evaluations", 6)
+    known = [entry["seconds"] for entry in json.loads(Path("known.json").read_text())["evaluations"]]
+    assert len(known) == 6
+    assert run(*CONSENSUS, "--checkpoint", "known.json").code == 0
+    saved = json.loads(Path("out/search.json").read_text())
+    # Nothing takes the same time twice.
+    assert saved["history"]["seconds"][:6] == known
+    assert saved["labels"] == MDTClustering(N_CLUSTERS, t=2).fit(data.views).labels_.tolist()
+
+
 @pytest.fixture
 def run_on_terminal(run, monkeypatch):
     """Call the command line with a terminal for its standard error; return the exit code and what the terminal got."""
@@ -324,7 +381,7 @@ def run_on_terminal(run, monkeypatch):
     return call
 
 
-@pytest.mark.parametrize("command", [CLUSTER, EMBED], ids=["cluster", "embed"])
+@pytest.mark.parametrize("command", [CLUSTER, [*CONSENSUS, "--max-evaluations", 9], EMBED], ids=lambda c: str(c[:4:3]))
 def test_a_bar_on_a_terminal(run_on_terminal, command):
     code, seen = run_on_terminal(*command)
     assert code == 0
@@ -385,8 +442,9 @@ def test_bad_input_is_named(run, folder, words, match):
 
 
 USAGE = [
-    (["--strategy", "fastest"], "--strategy': 'fastest' is not one of 'random', 'beam', .*'mean'"),
-    (["--kernel", "flat"], "--kernel': 'flat' is not one of 'gaussian', "),
+    (["--strategy", "fastest"], "--strategy': 'fastest' is not one of 'random', 'beam', .*'consensus', 'auto'"),
+    (["--kernel", "flat"], "--kernel': 'flat' is not one of 'auto', 'gaussian', "),
+    (["--quality", "best"], "--quality': 'best' is not one of 'auto', .*'persistence'"),
     (["--t", "soon"], "--t': expected 'auto' or an integer, got 'soon'"),
     (["--n-neighbors", "1.5"], "expected 'log' or an integer, got '1.5'"),
     (["--seed", -1], "--seed': -1 is not in the range x>=0"),
@@ -613,31 +671,66 @@ def test_report_says_what_was_run(clustered):
     # Where results go changes nothing in them, and neither does the number of threads.
     for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
         assert f"\n{unlike.get(name, name)}" in table["text"], name
-    for value in ("camera.csv, scanner.csv", "kind", "plate", "beam", "calinski_harabasz", "gaussian", "euclidean"):
+    # The strategy, the quality and the kernel are all left to us.
+    for value in ("camera.csv, scanner.csv", "kind", "plate", "auto", "euclidean"):
         assert value in table["text"]
 
 
-def test_report_shows_what_was_found(clustered, data):
-    html = read_report(clustered.folder)
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory, data):
+    """The folder of a job that finds one trajectory."""
+    place = tmp_path_factory.mktemp("walked")
+    np.savez(place / "views.npz", **data.views, kind=data.target)
+    words = ["cluster", "views.npz", "--labels", "kind", "-n", N_CLUSTERS, "--strategy", "beam", "-o", "out"]
+    done = run_process(*words, cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place / "out"
+
+
+def pictures_of(page):
+    return page.find("svg", role="img") + page.find("img")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "section", "n_pictures"),
+    [
+        # Views, entropy, clusters, classes, scores and agreement of each view.
+        ("consensus", "Consensus", 6),
+        # And weights, tree, scores by length.
+        ("beam", "Trajectory", 9),
+    ],
+)
+def test_report_shows_what_was_found(clustered, walked, data, strategy, section, n_pictures):
+    folder = clustered.folder if strategy == "consensus" else walked
+    html = read_report(folder)
     page = Page(html)
     assert page.texts("h2") == [
-        "What was run", "Views", "Diffusion time", "Trajectory", "Clusters", "Each view alone, and together",
+        "What was run", "Views", "Diffusion time", section, "Clusters", "Each view alone, and together",
     ]  # fmt: skip
-    pictures = page.find("svg", role="img") + page.find("img")
-    # Entropy, weights, tree, scores by length, clusters, classes, scores and agreement of each view.
-    assert len(pictures) == 8
+    assert len(pictures_of(page)) == n_pictures
     assert page.texts("div", class_="note") == ["✓Nothing to worry about"]
-    sizes = read_table(clustered.folder / "labels.csv")["label"].value_counts()
+    sizes = read_table(folder / "labels.csv")["label"].value_counts()
     cells = page.texts("td")
     assert all(str(size) in cells for size in sizes)
     assert all(name in html for name in data.views)
     assert not outside_references(html)
 
 
-def test_warnings_are_told_everywhere(run, folder):
+def test_report_counts_every_confidence(clustered):
+    page = Page(read_report(clustered.folder))
+    (table,) = [table["text"] for table in page.find("table") if "0.8 to 1.0" in table["text"]]
+    counts = re.findall(r"^0\.\d to [01]\.\d(\d+)$", table, re.MULTILINE)
+    sure = read_table(clustered.folder / "labels.csv")["confidence"]
+    expected = [((sure > low / 10) & (sure <= low / 10 + 0.2)).sum() for low in (0, 2, 4, 6, 8)]
+    assert list(map(int, counts)) == expected
+    assert sum(expected) == len(sure)
+
+
+@pytest.mark.parametrize("strategy", ["beam", "auto"])
+def test_warnings_are_told_everywhere(run, folder, strategy):
     np.savez("far.npz", **make_views(150, std=0.01).views)
     expected = [f"{name}: its graph falls into 3 parts" for name in ("camera", "scanner")]
-    words = ["cluster", "far.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out"]
+    words = ["cluster", "far.npz", "-n", N_CLUSTERS, "--strategy", strategy, "--t", 2, "-o", "out"]
     done = run(*words)
     assert done.code == 0
     noted = Page(read_report("out")).texts("li")

@@ -79,7 +79,7 @@ def tree(
     if len(words) < len(result.candidates):
         raise ValueError(
             f"result: expected words, which a tree needs, got weights (strategy {result.strategy!r}); "
-            "look at trajectory.weights instead, which plot.weights draws"
+            "its candidates have the weights, which plot.weights draws"
         )
     ax = axes_for("plot.tree", ax, (7.0, 6.2))
     from matplotlib import colormaps
