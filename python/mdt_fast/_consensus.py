@@ -7,14 +7,20 @@ What was compared, and what did not work, is told in ``docs/choosing.md``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import quality
 from ._agreement import Agreement, agree
+from ._arguments import check_integer
 from ._operators import OperatorSet
+from ._scoring import ScoringPlan
+from ._search_result import SearchResult
 from ._search_run import SearchRun, Stop
+from ._threads import n_threads
 
 # Members that are drawn at most, and in the first round; each round doubles them.
 N_MEMBERS = 64
@@ -70,6 +76,44 @@ def _combine(run: SearchRun, n_clusters: int, seed: int, n_jobs: int | None) -> 
     labels = np.stack([each.labels for each in known if each is not None and each.labels is not None])
     members = [run.ops.trajectory(run.candidates[row]) for row in rows]
     return Agreement(members, rows, *agree(labels, n_clusters, seed=seed, n_jobs=n_jobs))
+
+
+def consensus_of(result: SearchResult, n_members: int, n_jobs: int | None) -> SearchResult:
+    """Combine the best trajectories that a search has evaluated, the first of equals."""
+    count = check_integer("n_members", n_members, minimum=1)
+    settings, ops = result.settings, result.operators
+    if settings["n_clusters"] is None:
+        raise ValueError("result: expected a search for clusters, got one without n_clusters")
+    if not np.isfinite(result.history["score"]).all():
+        raise ValueError("result: expected a search that compared candidates, got scores that are not finite")
+    plan = ScoringPlan.check(
+        ops,
+        "persistence",
+        settings["n_clusters"],
+        settings["n_components"],
+        settings["n_init"],
+        settings["tol"],
+        settings["view_weights"],
+        None,
+    )
+    jobs = ops.n_jobs if n_jobs is None else n_jobs
+    seed = settings["random_state"]
+    rows = np.sort(np.argsort(-result.history["score"], kind="stable")[:count])
+    members = [ops.trajectory(result.candidates[row]) for row in rows]
+    scoring = plan.make(ops, seed, 2**30, n_threads(jobs))
+    found, _ = scoring.label([member.weights for member in members], seconds=None, watch=lambda _: False)
+    labels = np.stack([each[2] for each in found if each is not None])
+    agreement = Agreement(members, rows, *agree(labels, settings["n_clusters"], seed=seed, n_jobs=jobs))
+    score = quality.persistence(ops, agreement.labels, view_weights=settings["view_weights"])
+    return replace(
+        result,
+        trajectory=None,
+        score=score,
+        labels=agreement.labels,
+        strategy="consensus",
+        quality="persistence",
+        agreement=agreement,
+    )
 
 
 def _is_settled(before: Agreement | None, now: Agreement) -> bool:

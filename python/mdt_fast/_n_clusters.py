@@ -8,6 +8,7 @@ number is the answer: a hint, not a law. How often it is right is told in ``docs
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from ._kmeans import k_means
 from ._operators import OperatorSet
 from ._seed import check_seed
 from ._time import check_time, select_time
+from ._warnings import OperatorWarning
 
 # Trajectories that have to agree, and starts of k-means for each.
 _MEMBERS = 8
@@ -133,10 +135,11 @@ def select_n_clusters(
     time, seed = check_time(t), check_seed(random_state)
     steps = select_time(ops, n_jobs=n_jobs).t if isinstance(time, str) else time
     generator = np.random.default_rng(seed)
-    coordinates = [
-        embed(ops.trajectory(weights), most, random_state=seed).coordinates
-        for weights in draw_members(ops, steps, _MEMBERS, generator)
-    ]
+    members = draw_members(ops, steps, _MEMBERS, generator)
+    with warnings.catch_warnings():
+        # Clusters may well be parts that do not touch.
+        warnings.simplefilter("ignore", OperatorWarning)
+        coordinates = [embed(ops.trajectory(each), most, random_state=seed).coordinates for each in members]
     # Samples that are the same cannot be told apart.
     distinct = min(len(np.unique(member, axis=0)) for member in coordinates)
     if distinct < 2:

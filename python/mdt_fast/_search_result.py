@@ -112,6 +112,32 @@ class SearchResult:
         """Number of trajectories that were evaluated."""
         return len(self.history)
 
+    def consensus(self, n_members: int = 16, *, n_jobs: int | None = None) -> SearchResult:
+        """Return what the best trajectories of the history agree on, in place of the one best.
+
+        Parameters
+        ----------
+        n_members : int
+            How many; all, if there are fewer.
+        n_jobs : int or None
+            Threads; None: as for the operators.
+
+        Returns
+        -------
+        SearchResult
+            With the same history, and :attr:`agreement`.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> mdt.search(mdt.build_operators(views), 3, t=3).consensus(8)
+        SearchResult(strategy='consensus', score=5.01064, 8 members, 22 evaluations)
+        """
+        from ._consensus import consensus_of
+
+        return consensus_of(self, n_members, n_jobs)
+
     def to_frame(self) -> Any:
         """Return the history as a pandas DataFrame.
 

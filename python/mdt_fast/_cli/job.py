@@ -19,6 +19,7 @@ from .._build import build_operators
 from .._consensus import kernel_for
 from .._embedding import embed
 from .._labels import choose_labels
+from .._n_clusters import select_n_clusters
 from .._operators import OperatorSet
 from .._report import CheckReport
 from .._search import search
@@ -39,7 +40,7 @@ class Job:
 
     files: list[Path]
     output: Path
-    n_clusters: int | None
+    n_clusters: int | str | None
     n_components: int | None
     reading: Mapping[str, Any]
     building: Mapping[str, Any]
@@ -119,9 +120,14 @@ def _compute(job: Job, console: Console) -> Outcome:
             selection = select_time(ops)
         options["t"] = selection.t
         console.say(f"diffusion time {selection.t}, the knee of the entropy")
+    n_clusters = job.n_clusters
+    if isinstance(n_clusters, str):
+        with _timed(seconds, "number of clusters"):
+            n_clusters = select_n_clusters(ops, t=options["t"], random_state=job.seed, n_jobs=job.n_jobs).n_clusters
+        console.say(f"{n_clusters} clusters, where finer ones stop telling more")
     with _timed(seconds, "search"):
         result = search(
-            ops, job.n_clusters, random_state=job.seed, n_jobs=job.n_jobs, progress=console.shows_progress, **options
+            ops, n_clusters, random_state=job.seed, n_jobs=job.n_jobs, progress=console.shows_progress, **options
         )
     stopped = f", stopped by {result.stopped}" if result.stopped else ""
     score = f": score {result.score:.6g}, the best of {result.n_evaluations}" if math.isfinite(result.score) else ""
@@ -133,15 +139,15 @@ def _compute(job: Job, console: Console) -> Outcome:
         assert result.trajectory is not None
         console.say(f"{result.trajectory!r}{score}{stopped}")
         with _timed(seconds, "embedding"):
-            n_components = job.n_components if job.n_clusters is None else job.n_clusters
+            n_components = job.n_components if n_clusters is None else n_clusters
             coordinates = embed(result.trajectory, n_components or 2, random_state=job.seed).coordinates
-    if job.n_clusters is not None:
+    if n_clusters is not None:
         if labels is None:
             with _timed(seconds, "labels"):
                 labels = choose_labels(
                     ops,
                     coordinates,
-                    job.n_clusters,
+                    n_clusters,
                     n_init=_N_INIT,
                     quality=job.searching["quality"],
                     random_state=job.seed,

@@ -160,7 +160,9 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     options["quality"] = result.quality
     scores, agreements = {}, {}
     for name, way in ways.items():
-        judged = search(ops, job.n_clusters, strategy=way, random_state=job.seed, progress=False, **options)
+        judged = search(
+            ops, result.settings["n_clusters"], strategy=way, random_state=job.seed, progress=False, **options
+        )
         scores[name] = judged.score
         if outcome.data.labels is not None:
             from sklearn.metrics import adjusted_mutual_info_score

@@ -152,7 +152,19 @@ def _command_line() -> str:
     return shlex.join(["mdt-fast", *sys.argv[1:]])
 
 
-def _job(files: tuple[Path, ...], n_clusters: int | None, n_components: int | None, given: dict[str, Any]) -> None:
+def _count(ctx: click.Context, param: click.Parameter, value: str) -> int | str:
+    """Return a whole number, or "auto"."""
+    if value == "auto":
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a valid integer, nor auto.", ctx, param) from None
+
+
+def _job(
+    files: tuple[Path, ...], n_clusters: int | str | None, n_components: int | None, given: dict[str, Any]
+) -> None:
     """Sort the options by the function that takes them, and run."""
     from .job import Job, run
 
@@ -184,7 +196,9 @@ Examples:
   mdt-fast cluster cells.h5mu --n-clusters 12 --select rna/obsm/X_pca --select prot"""
 )
 @_options(_IN)
-@click.option("--n-clusters", "-n", type=int, required=True, help="Number of clusters.")
+@click.option(
+    "--n-clusters", "-n", metavar="INTEGER|auto", callback=_count, required=True, help="Number of clusters, or auto."
+)
 @click.option("--strategy", type=click.Choice([*STRATEGIES]), default="auto", show_default=True, help="How to search.")
 @click.option(
     "--quality",
@@ -194,7 +208,7 @@ Examples:
     help="What a good trajectory is.",
 )
 @_options(_SEARCH, _GRAPH, _OUT)
-def cluster(files: tuple[Path, ...], n_clusters: int, **given: Any) -> None:
+def cluster(files: tuple[Path, ...], n_clusters: int | str, **given: Any) -> None:
     """Cluster samples seen in several views.
 
     FILES hold the views, rows are the same samples: .npy, .npz, .csv, .tsv, .parquet, .h5ad, .h5mu; one file with

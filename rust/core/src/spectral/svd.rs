@@ -12,13 +12,16 @@
 //!
 //! A residual bounds the error of its singular value, `|s - sigma| <= residual`, whatever the gaps, and its square estimates it
 //! (see [`is_accurate`]); where the spectrum is crowded the vectors may still turn within their neighbourhood. Cost of an
-//! iteration: `A` and `A^T` on a block, and some `8 N m b` flops to orthogonalise (`m` columns, `b` new ones). Memory: `2 N m`
-//! elements.
+//! iteration: `A` and `A^T` on a block, and some `8 N m b` flops to orthogonalise (`b` new columns, `m` those that they are freed of).
+//! In exact arithmetic `m` is the last block and what a restart kept. Rounding brings the others back as triplets converge, by the
+//! roundoff over the residual; all columns count once that would show (Paige; Simon), or where little is left of a block.
+//! Memory: two bases of as many columns as there are.
 //!
 //! Why blocks are wide, and then narrow: a block finds a value no more often than it has columns, and parts of a graph that hardly
 //! touch, which is what clusters are, repeat the value 1 (almost) exactly; so blocks begin wider than the number of triplets. But a
-//! wide block spends many columns a degree. Once all but a few triplets are done, these are locked, and a narrower block goes on
-//! from the best approximations of the rest. (20,000 blobs, 11 triplets of which ten are clusters: see `benches/RESULTS.md`.)
+//! wide block spends many columns a degree. Once all but a few triplets are done, a narrower block goes on along the residuals of the
+//! rest; what the others err by beside it is kept account of, but no longer seen. (20,000 blobs, 11 triplets of which ten are clusters: see
+//! `benches/RESULTS.md`.)
 
 use mdt_dense::{Mat, MatRef};
 
