@@ -569,7 +569,7 @@ class TestTree:
         assert sorted(circle.radius for circle in ax.patches) == [1, 2, 3]
 
     def test_weights_have_no_tree(self, ops, plt):
-        with pytest.raises(ValueError, match=r"expected words, which a tree needs, got weights .*trajectory\.weights"):
+        with pytest.raises(ValueError, match=r"expected words, which a tree needs, got weights .*plot\.weights"):
             weight_result(ops).plot_tree()
         assert not plt.get_fignums()
 

@@ -14,6 +14,8 @@ from ._numbers import check_finite, check_names, numbers_by_name
 
 # Of the first curves, and of those for which the colours begin again.
 _LINES = ("-", "--")
+# What curves are drawn against, if nothing else is said.
+_TIME = "diffusion time t"
 # Fewer times than this are marked by dots.
 _FEW_TIMES = 30
 
@@ -25,7 +27,7 @@ def quality(
     spread: Mapping[Any, Any] | None = None,
     selected: float | None = None,
     label: str = "AMI",
-    xlabel: str = "diffusion time t",
+    xlabel: str = _TIME,
     ax: Any = None,
 ) -> Any:
     """Draw quality against diffusion time, or against anything else that grows, a curve for each way.
@@ -42,7 +44,7 @@ def quality(
     spread : mapping of names to (T,) arrays, optional
         Half the width of a band, drawn instead of what the runs tell.
     selected : float, optional
-        The time that was chosen, drawn as a dotted line.
+        What was chosen, drawn as a dotted line.
     label : str
         What quality is.
     xlabel : str
@@ -97,7 +99,7 @@ def quality(
         lines, names = [], []
     if selected is not None:
         lines.append(ax.axvline(selected, linestyle=":", color="0.3", linewidth=1.4, zorder=1))
-        names.append(f"t = {selected:g}")
+        names.append(f"t = {selected:g}" if xlabel == _TIME else f"chosen: {selected:g}")
     if lines:
         draw_legend(ax, lines, names, beside=listed)
     if (t == np.round(t)).all() and ax.get_xscale() == "linear":
