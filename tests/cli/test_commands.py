@@ -784,7 +784,7 @@ def test_demo_compares_views_baselines_and_trajectories(methods):
     kinds = {row["kind"] for row in methods.values()}
     assert kinds == {"one view", "baseline", "trajectory"}
     assert sum(row["kind"] == "one view" for row in methods.values()) == 3
-    assert {"AD", "ID", "MVD", "mean", "random", "convex", "beam", "direct"} <= set(methods)
+    assert {"AD", "ID", "MVD", "mean", "random", "convex", "beam", "direct", "consensus"} <= set(methods)
     for row in methods.values():
         assert 0 < float(row["AMI"]) < 1
         assert float(row["seconds"]) > 0
