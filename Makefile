@@ -36,7 +36,7 @@ test-slow: $(INSTALLED) ## the tests that take minutes
 lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, stub check
 	$(BIN)/python -m pip install --quiet --editable '.[lint]'
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
