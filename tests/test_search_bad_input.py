@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from mdt_fast._memory import plan_candidate
+from mdt_fast._memory import plan_candidates
 
 N_SAMPLES = 16
 EITHER = (TypeError, ValueError)
@@ -275,10 +275,8 @@ def test_the_callers_arrays_are_left_alone(ops):
 
 def test_memory_limit_is_a_plan_before_the_work():
     ops = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 20_000, 3))), n_neighbors=4)
-    with pytest.raises(
-        MemoryError, match=r"memory_limit: expected at least [\d.]+ GB for one candidate of 20,000 samples"
-    ):
-        mdt.search(ops, 3, t=2, memory_limit=1_000_000)
+    with pytest.raises(MemoryError, match=r"memory_limit: expected at least [\d.]+ GB for 20,000 samples, 3 candidate"):
+        mdt.search(ops, 3, t=2, memory_limit=1_000_000, n_jobs=3)
     with pytest.raises(TypeError, match="memory_limit: expected an integer"):
         mdt.search(ops, 3, t=2, memory_limit="2 GB")
 
@@ -287,7 +285,7 @@ def test_memory_limit_does_not_change_the_result():
     ops = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 300, 3))))
     plain = mdt.search(ops, 3, t=3, progress=False)
     # Enough for a candidate, with next to nothing left to keep.
-    least = sum(plan_candidate(300, 0, 3, 8).values())
-    limited = mdt.search(ops, 3, t=3, progress=False, memory_limit=least + 1000)
+    least = sum(plan_candidates(300, 0, 3, 8, n_threads=1).values())
+    limited = mdt.search(ops, 3, t=3, progress=False, memory_limit=least + 1000, n_jobs=1)
     np.testing.assert_array_equal(plain.history["score"], limited.history["score"])
     assert plain.trajectory.word == limited.trajectory.word

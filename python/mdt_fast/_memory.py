@@ -41,9 +41,14 @@ def require(needed: int, what: str) -> None:
 _ENTRIES_PER_NEIGHBOR = 1.6
 # From this many samples on, the solver works on a copy of the operators in another order.
 _TWIN_SAMPLES = 2**14
+# Up to this many samples, or this many in all candidates together, every thread has a candidate of its own.
+_SIDE_BY_SIDE = 2**15
+_SIDE_BY_SIDE_TOGETHER = 2**18
 
 
-def plan_search(n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, item_size: int = 8) -> dict[str, int]:
+def plan_search(
+    n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, item_size: int = 8, n_threads: int = 1
+) -> dict[str, int]:
     """Estimate the bytes that a beam search (width 2, depth 12) takes, stage by stage; the last entry is the total.
 
     The views themselves are not counted. `item_size` is that of the operators' elements.
@@ -57,24 +62,33 @@ def plan_search(n_samples: int, n_views: int, n_neighbors: int, n_clusters: int,
     plan = {
         "graphs, while building": int(graph),
         "operators": int(operators),
-        **plan_candidate(n_samples, int(operators), n_clusters, item_size),
+        **plan_candidates(n_samples, int(operators), n_clusters, item_size, n_threads),
         "kept for longer words": int(kept),
     }
     return {**plan, "total": sum(plan.values())}
 
 
-def plan_candidate(n_samples: int, operators: int, n_components: int, item_size: int) -> dict[str, int]:
-    """Estimate the bytes that scoring one trajectory takes beside the operators, stage by stage."""
+def plan_candidates(
+    n_samples: int, operators: int, n_components: int, item_size: int, n_threads: int = 1
+) -> dict[str, int]:
+    """Estimate the bytes that scoring trajectories takes beside the operators, stage by stage."""
     rank, block = n_components + 1, _block(n_components)
+    at_once = candidates_at_once(n_samples, n_threads)
     return {
         "operators in the solver's order": operators if n_samples >= _TWIN_SAMPLES else 0,
         # Two bases, and three blocks on the way through the factors.
-        "solver": n_samples * item_size * (2 * (2 * rank + 8 * block) + 3 * block),
-        "coordinates and labels": n_samples * (2 * rank * item_size + 8 * rank + 16),
+        "solver": at_once * n_samples * item_size * (2 * (2 * rank + 8 * block) + 3 * block),
+        "coordinates and labels": at_once * n_samples * (2 * rank * item_size + 8 * rank + 16),
         "starting block": n_samples * item_size * block,
     }
 
 
+def candidates_at_once(n_samples: int, n_threads: int) -> int:
+    """Trajectories that are scored side by side."""
+    is_small = n_samples <= _SIDE_BY_SIDE or n_samples * n_threads <= _SIDE_BY_SIDE_TOGETHER
+    return n_threads if is_small else 1
+
+
 def _block(n_components: int) -> int:
     """Columns that the solver works on at a time."""
-    return min(-(-(n_components + 5) // 8) * 8, 32)
+    return min(-(-(n_components + 4) // 4) * 4, 32)

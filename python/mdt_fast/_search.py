@@ -18,7 +18,7 @@ from ._checkpoint import Candidate, Checkpoint, Evaluation, fingerprint
 from ._consensus import MEMBER_STARTS, N_MEMBERS, consensus
 from ._contrastive import same_steps
 from ._labels import score_labels
-from ._memory import plan_candidate
+from ._memory import candidates_at_once, plan_candidates
 from ._n_clusters import select_n_clusters
 from ._operators import OperatorSet
 from ._progress import ProgressLike, Reporter
@@ -134,7 +134,8 @@ def search(
     n_init : int, optional
         Starts of k-means for each candidate; 1 by default, 5 for "consensus".
     tol : float
-        Accuracy of the embedding, see :func:`embed`.
+        Error of distances between the embedded samples, relative to the largest singular value of a coordinate. (That
+        is what labels depend on; `tol` of :func:`embed` also holds for coordinates that are too small to matter.)
     answer : {"any", "last"}
         Whether the best word of any length is the answer or the best of the longest ones ("beam" and the greedy ones).
     grow : {"left", "right"}
@@ -146,8 +147,9 @@ def search(
     memory_budget : int
         Bytes that may be kept to make longer words cheaper. Changes the time, never the result.
     memory_limit : int, optional
-        Bytes that the search may take beside the operators. If scoring one candidate takes more, as far as can be told,
-        it is refused before anything is done, with a plan; otherwise `memory_budget` is at most what is left.
+        Bytes that the search may take beside the operators. If scoring takes more (one candidate for each thread, up to
+        262,144 samples together), as far as can be told, it is refused before anything is done, with a plan; otherwise
+        `memory_budget` is at most what is left.
     random_state : int, RandomState, Generator or None
         One seed gives one result and one history, at any number of threads.
     n_jobs : int or None
@@ -220,10 +222,11 @@ def search(
         if name not in _LEVELS and settings[argument] != usual:
             got = settings[argument]
             raise ValueError(f"{argument}: expected {usual!r} with strategy={name!r}, got {got!r}")
+    jobs = ops.n_jobs if n_jobs is None else n_jobs
     budget = check_integer("memory_budget", memory_budget, minimum=0, maximum=sys.maxsize)
     if memory_limit is not None:
         spare = check_integer("memory_limit", memory_limit, minimum=0, maximum=sys.maxsize)
-        budget = min(budget, _left_over(spare, ops, plan))
+        budget = min(budget, _left_over(spare, ops, plan, n_threads(jobs)))
     limit = None if time_limit is None else check_number("time_limit", time_limit)
     count = None if max_evaluations is None else check_integer("max_evaluations", max_evaluations, minimum=1)
     if count is None and name in ("direct", "cma"):
@@ -232,7 +235,6 @@ def search(
         raise ImportError("strategy='cma' needs the package cma: pip install 'mdt_fast[cma]'")
     if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
         raise TypeError(f"checkpoint: expected a path or None, got {checkpoint!r}")
-    jobs = ops.n_jobs if n_jobs is None else n_jobs
     selected = None
     if is_weighing:
         # Whatever the limits: weights that depend on the time left would keep a checkpoint from being taken up again.
@@ -341,16 +343,16 @@ def _check_strategy(strategy: Any, ops: OperatorSet) -> tuple[str, Candidate | N
     return "given", given.weights if given.word is None else given.word
 
 
-def _left_over(limit: int, ops: OperatorSet, plan: ScoringPlan) -> int:
-    """Return the bytes of a limit that one candidate leaves, with its starting block; refuse if it needs more."""
+def _left_over(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) -> int:
+    """Return the bytes of a limit that scoring leaves, with the starting block; refuse if it needs more."""
     operators = sum(P.data.nbytes + P.indices.nbytes + 8 * ops.n_samples for P in ops.views)
-    stages = plan_candidate(ops.n_samples, operators, plan.n_components or 1, ops.dtype.itemsize)
+    stages = plan_candidates(ops.n_samples, operators, plan.n_components or 1, ops.dtype.itemsize, threads)
     left = limit - sum(stages.values())
     if left < 0:
         parts = ", ".join(f"{name} {size / 1e9:.3g} GB" for name, size in stages.items() if size)
         raise MemoryError(
-            f"memory_limit: expected at least {sum(stages.values()) / 1e9:.3g} GB for one candidate of "
-            f"{ops.n_samples:,} samples ({parts}), got {limit / 1e9:.3g} GB"
+            f"memory_limit: expected at least {sum(stages.values()) / 1e9:.3g} GB for {ops.n_samples:,} samples, "
+            f"{candidates_at_once(ops.n_samples, threads)} candidate(s) at a time ({parts}), got {limit / 1e9:.3g} GB"
         )
     return left + stages["starting block"]
 

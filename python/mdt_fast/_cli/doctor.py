@@ -49,7 +49,8 @@ def examine(console: Console, n_samples: int, n_views: int, n_neighbors: int, n_
     console.say(f"self-test: {'passed' if not problems else 'FAILED'} in {seconds:.1f} s")
     for problem in problems:
         console.say(f"! {problem}")
-    plan = _memory.plan_search(n_samples, n_views, n_neighbors, n_clusters, np.dtype(dtype).itemsize)
+    item_size, threads = np.dtype(dtype).itemsize, _core.available_threads()
+    plan = _memory.plan_search(n_samples, n_views, n_neighbors, n_clusters, item_size, threads)
     console.say(
         f"\nA beam search over {n_samples:,} samples, {n_views} views, {n_neighbors} neighbours, "
         f"{n_clusters} clusters, in {dtype}:"

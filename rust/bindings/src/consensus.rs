@@ -1,7 +1,7 @@
 //! What several clusterings agree on.
 
 use mdt_core::consensus::{Memberships, consensus as agree};
-use mdt_core::spectral::SvdSettings;
+use mdt_core::spectral::{Accuracy, SvdSettings};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -31,7 +31,13 @@ pub fn consensus<'py>(
     n_threads: usize,
 ) -> PyResult<Agreement<'py>> {
     let members = Memberships::new(elements(&labels)?, labels.shape()[0], n_labels).map_err(to_exception)?;
-    let settings = SvdSettings { rank: n_components, tolerance: TOLERANCE, max_iterations: MAX_ITERATIONS, seed };
+    let settings = SvdSettings {
+        rank: n_components,
+        tolerance: TOLERANCE,
+        accuracy: Accuracy::Values,
+        max_iterations: MAX_ITERATIONS,
+        seed,
+    };
     let cost = labels.len().saturating_mul(n_components).saturating_mul(TYPICAL_ITERATIONS);
     let found = run(py, n_threads, cost, |exec| agree(&members, &settings, exec))?;
     Ok((matrix(py, found.left, n_components)?, found.values.into_pyarray(py)))

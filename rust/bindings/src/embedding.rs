@@ -1,7 +1,9 @@
 //! `_core.embed`, `_core.embed_multiview`, `_core.embed_chains`: coordinates of trajectories, of the walk that changes view at every
 //! step, of sums of products with transposed walks.
 
-use mdt_core::spectral::{Chain, ChainSum, Coordinates, Decomposition, EmbeddingSettings, Start, SvdSettings};
+use mdt_core::spectral::{
+    Accuracy, Chain, ChainSum, Coordinates, Decomposition, EmbeddingSettings, Start, SvdSettings,
+};
 use mdt_core::{Direction, OperatorSet, Real, Trajectory, spectral};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -75,7 +77,8 @@ pub fn embed<'py>(
 ) -> PyResult<Embedded<'py>> {
     let pi = pi.as_ref().map(elements).transpose()?;
     let decomposition = self::decomposition(decomposition, pi)?;
-    let settings = EmbeddingSettings { n_components, drop_first, tolerance, max_iterations, seed };
+    let settings =
+        EmbeddingSettings { n_components, drop_first, tolerance, only_distances: false, max_iterations, seed };
     let weights = elements(&weights)?;
     match (&operators.0, &start) {
         (AnySet::F32(set), None) => embed_set(py, set, weights, decomposition, &settings, None, n_threads),
@@ -131,7 +134,7 @@ pub fn embed_multiview<'py>(
     seed: u64,
     n_threads: usize,
 ) -> PyResult<PlainlyEmbedded<'py>> {
-    let settings = SvdSettings { rank: n_components + 1, tolerance, max_iterations, seed };
+    let settings = SvdSettings { rank: n_components + 1, tolerance, accuracy: Accuracy::Values, max_iterations, seed };
     match &operators.0 {
         AnySet::F32(set) => embed_multiview_set(py, set, n_views, n_components, &settings, n_threads),
         AnySet::F64(set) => embed_multiview_set(py, set, n_views, n_components, &settings, n_threads),
@@ -167,7 +170,8 @@ pub fn embed_chains<'py>(
     seed: u64,
     n_threads: usize,
 ) -> PyResult<PlainlyEmbedded<'py>> {
-    let settings = EmbeddingSettings { n_components, drop_first, tolerance, max_iterations, seed };
+    let settings =
+        EmbeddingSettings { n_components, drop_first, tolerance, only_distances: false, max_iterations, seed };
     let way = |transposed| if transposed { Direction::Transposed } else { Direction::Forward };
     let chain = |(weight, factors): (f64, Vec<(usize, bool)>)| Chain {
         weight,

@@ -149,7 +149,14 @@ impl PyScoring {
         };
         let clustering =
             clustering.map(|(n_clusters, n_components, n_init, tolerance, max_iterations, seed)| Clustering {
-                embedding: EmbeddingSettings { n_components, drop_first: true, tolerance, max_iterations, seed },
+                embedding: EmbeddingSettings {
+                    n_components,
+                    drop_first: true,
+                    tolerance,
+                    only_distances: true,
+                    max_iterations,
+                    seed,
+                },
                 k_means: KMeansSettings { n_clusters, n_init, max_iterations: 300, tolerance: 1e-4, seed },
             });
         let features = features

@@ -2,32 +2,45 @@
 //!
 //! A block of a hundred thousand rows is tens of megabytes. In ordinary pages its first use costs thousands of page faults,
 //! and random reads from it miss the address cache; both show (a second step cost half as much again as the first). Large
-//! blocks therefore live in their own mapping, for which huge pages are asked.
+//! blocks therefore live in their own mapping, for which huge pages are asked. Work that makes and drops such blocks all the time
+//! holds a [`Reuse`], or a tenth of it would be the system clearing pages.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use memmap2::MmapMut;
 
 use crate::Real;
 
 /// From this size on a block gets its own mapping (the size from which NumPy does the same).
 const LARGE_BYTES: usize = 4 << 20;
 
-/// Zeroed memory for `len` elements.
+/// Memory that may lie idle for blocks to come.
+const IDLE_BYTES: usize = 256 << 20;
+
+/// Memory for some elements.
 #[derive(Debug)]
 pub(crate) enum Block<T> {
     Small(Vec<T>),
-    Large { map: memmap2::MmapMut, len: usize },
+    Large { map: Mapping, len: usize },
 }
 
 impl<T: Real> Block<T> {
+    /// All elements 0.
     pub fn zeros(len: usize) -> Self {
+        Self::new(len, true)
+    }
+
+    /// For elements that are all going to be written: zeros, or what another block left behind.
+    pub fn unset(len: usize) -> Self {
+        Self::new(len, false)
+    }
+
+    fn new(len: usize, zero: bool) -> Self {
         let bytes = len * size_of::<T>();
-        if bytes >= LARGE_BYTES
-            && let Ok(map) = memmap2::MmapMut::map_anon(bytes)
-        {
-            // Only advice: a system without huge pages goes on with small ones.
-            #[cfg(target_os = "linux")]
-            let _ = map.advise(memmap2::Advice::HugePage);
-            return Self::Large { map, len };
+        match (bytes >= LARGE_BYTES).then(|| Mapping::new(bytes, zero)).flatten() {
+            Some(map) => Self::Large { map, len },
+            None => Self::Small(vec![T::ZERO; len]),
         }
-        Self::Small(vec![T::ZERO; len])
     }
 }
 
@@ -43,7 +56,7 @@ impl<T: Real> std::ops::Deref for Block<T> {
     fn deref(&self) -> &[T] {
         match self {
             Self::Small(data) => data,
-            Self::Large { map, len } => &bytemuck::cast_slice(&map[..])[..*len],
+            Self::Large { map, len } => &bytemuck::cast_slice(map.0.as_deref().unwrap_or_default())[..*len],
         }
     }
 }
@@ -52,7 +65,88 @@ impl<T: Real> std::ops::DerefMut for Block<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match self {
             Self::Small(data) => data,
-            Self::Large { map, len } => &mut bytemuck::cast_slice_mut(&mut map[..])[..*len],
+            Self::Large { map, len } => &mut bytemuck::cast_slice_mut(map.0.as_deref_mut().unwrap_or_default())[..*len],
+        }
+    }
+}
+
+/// A mapping that goes to the idle ones when it is dropped; None only then.
+#[derive(Debug)]
+pub(crate) struct Mapping(Option<MmapMut>);
+
+impl Mapping {
+    fn new(bytes: usize, zero: bool) -> Option<Self> {
+        if let Some(mut map) = Idle::lock().take(bytes) {
+            if zero {
+                map.fill(0);
+            }
+            return Some(Self(Some(map)));
+        }
+        let map = MmapMut::map_anon(bytes).ok()?;
+        // Only advice: a system without huge pages goes on with small ones.
+        #[cfg(target_os = "linux")]
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Some(Self(Some(map)))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if let Some(map) = self.0.take() {
+            Idle::lock().give(map);
+        }
+    }
+}
+
+/// While one of these lives, memory of dropped blocks serves the next ones of the same size.
+#[derive(Debug)]
+pub(crate) struct Reuse(());
+
+impl Reuse {
+    pub fn new() -> Self {
+        Idle::lock().users += 1;
+        Self(())
+    }
+}
+
+impl Drop for Reuse {
+    fn drop(&mut self) {
+        let mut idle = Idle::lock();
+        idle.users -= 1;
+        if idle.users == 0 {
+            idle.maps.clear();
+        }
+    }
+}
+
+/// Mappings without a block.
+struct Idle {
+    users: usize,
+    maps: Vec<MmapMut>,
+}
+
+static IDLE: Mutex<Idle> = Mutex::new(Idle { users: 0, maps: Vec::new() });
+
+impl Idle {
+    fn lock() -> MutexGuard<'static, Self> {
+        // A panic elsewhere leaves the list whole.
+        IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one of this size that was used last.
+    fn take(&mut self, bytes: usize) -> Option<MmapMut> {
+        let place = self.maps.iter().rposition(|map| map.len() == bytes)?;
+        Some(self.maps.remove(place))
+    }
+
+    /// The oldest make room.
+    fn give(&mut self, map: MmapMut) {
+        if self.users == 0 || map.len() > IDLE_BYTES {
+            return;
+        }
+        self.maps.push(map);
+        while self.maps.iter().map(|map| map.len()).sum::<usize>() > IDLE_BYTES {
+            self.maps.remove(0);
         }
     }
 }
@@ -63,12 +157,28 @@ mod tests {
 
     #[test]
     fn both_kinds_start_at_zero_and_keep_what_is_written() {
-        for len in [0, 10, LARGE_BYTES / 8 + 3] {
+        let _reuse = Reuse::new();
+        for len in [0, 10, LARGE_BYTES / 8 + 3, LARGE_BYTES / 8 + 3] {
             let mut block = Block::<f64>::zeros(len);
             assert_eq!(block.len(), len);
             assert!(block.iter().all(|&v| v == 0.0));
             block.iter_mut().enumerate().for_each(|(i, v)| *v = i as f64);
             assert!(block.iter().enumerate().all(|(i, &v)| v == i as f64));
         }
+    }
+
+    #[test]
+    fn idle_memory_is_bounded_and_found_by_its_size() {
+        let mut idle = Idle { users: 1, maps: Vec::new() };
+        for megabytes in [100, 8, 100, 100] {
+            idle.give(MmapMut::map_anon(megabytes << 20).unwrap());
+        }
+        let sizes: Vec<usize> = idle.maps.iter().map(|map| map.len() >> 20).collect();
+        assert_eq!(sizes, [8, 100, 100]);
+        assert!(idle.take(9 << 20).is_none());
+        assert_eq!(idle.take(8 << 20).map(|map| map.len()), Some(8 << 20));
+        idle.users = 0;
+        idle.give(MmapMut::map_anon(8 << 20).unwrap());
+        assert_eq!(idle.maps.len(), 2);
     }
 }

@@ -4,6 +4,8 @@
 //! W -> the leading coordinates -> k-means -> a score of the labels on every base view, averaged
 //! ```
 //!
+//! Coordinates are asked for as accurately as distances need it: those that are small next to the first hardly move a label.
+//!
 //! A score is a function of the trajectory and the settings alone: what is kept between candidates saves time and changes no bit.
 //! All candidates start the solver from one random block `X`, and a word keeps `W X`; a word that is one step longer gets its own
 //! by one step, `(P W) X = P (W X)`, which is the first of the solver's products. (The singular vectors of the parent would be
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use crate::block::Block;
+use crate::block::{Block, Reuse};
 use crate::csr::Csr;
 use crate::exec::Exec;
 use crate::kmeans::{KMeansSettings, k_means};
@@ -27,9 +29,12 @@ use crate::trajectory::Trajectory;
 use crate::transition::Direction;
 use crate::{Contrastive, Error, Real, Result};
 
-/// Up to so many points candidates run side by side, each on one thread: a quarter faster at 10,000 points, no gain at 31,623. Beyond,
+/// Up to so many points candidates run side by side, each on one thread: a quarter faster at 10,000 points, a tenth at 100,000. Beyond,
 /// the threads share one candidate, because every candidate in flight holds two bases of the solver.
 const SIDE_BY_SIDE: usize = 1 << 15;
+
+/// Larger sets, too, as long as those in flight have no more points together than this.
+const SIDE_BY_SIDE_TOGETHER: usize = 1 << 18;
 
 /// From a trajectory to labels.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +109,7 @@ pub struct Evaluator<'a, T> {
     listener: &'a Listener<'a>,
     scored: AtomicUsize,
     unconverged: AtomicUsize,
+    _reuse: Reuse,
 }
 
 impl<'a, T: Real> Evaluator<'a, T> {
@@ -133,6 +139,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
             listener,
             scored: AtomicUsize::new(0),
             unconverged: AtomicUsize::new(0),
+            _reuse: Reuse::new(),
         })
     }
 
@@ -207,7 +214,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let set = self.set.twin(exec)?.map_or(self.set, |twin| twin.set());
         for &member in &word[done..] {
             let step = Trajectory::of_word(set, &[member])?;
-            let mut next = Block::zeros(block.len());
+            let mut next = Block::unset(block.len());
             let input = image.as_ref().map_or(block, |image: &Arc<Block<T>>| &image[..]);
             step.apply(input, block.len() / set.n(), Direction::Forward, &mut next, exec)?;
             image = Some(Arc::new(next));
@@ -256,7 +263,9 @@ impl<'a, T: Real> Evaluator<'a, T> {
             tell(i, *scores[i].get_or_init(|| scored));
             Ok(())
         };
-        let outcome = if self.set.n() <= SIDE_BY_SIDE && count >= exec.threads() {
+        let (n, threads) = (self.set.n(), exec.threads());
+        let is_small = n <= SIDE_BY_SIDE || n * threads <= SIDE_BY_SIDE_TOGETHER;
+        let outcome = if is_small && count >= threads {
             exec.map(count, |i| one(i, &exec.alone())).map(drop)
         } else {
             (0..count).try_for_each(|i| one(i, exec))

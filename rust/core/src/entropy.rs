@@ -29,7 +29,7 @@
 //! of `N * deflated` numbers. The vectors are the same at every `t`, so the curve over `t` is smooth although each of its
 //! points is random.
 
-use crate::block::Block;
+use crate::block::{Block, Reuse};
 use crate::columns::{add_product, combine, gram, orthonormal, scale, singular_values, squared_norms};
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
@@ -93,6 +93,7 @@ impl<T: Real> Trajectory<'_, T> {
         if options.probes < 2 {
             return Err(Error::Invalid(format!("expected at least 2 probes, got {}", options.probes)));
         }
+        let _reuse = Reuse::new();
         let mut cols = options.deflated.min(self.n());
         let mut sketch = random_signs::<T>(self.n(), cols, options.seed, SKETCH_KEY);
         if cols == self.n() {
@@ -106,7 +107,7 @@ impl<T: Real> Trajectory<'_, T> {
             let power = self.power(time);
             let mut map = Counter { map: &power, steps: time * self.steps().len(), column_steps: 0 };
             if cols > 0 {
-                let mut next = Block::zeros(sketch.len());
+                let mut next = Block::unset(sketch.len());
                 self.power(time - reached).apply(&sketch, cols, Direction::Forward, &mut next, exec)?;
                 map.column_steps += (time - reached) * self.steps().len() * cols;
                 sketch = next;
@@ -132,7 +133,7 @@ impl<M> Counter<'_, M> {
     where
         M: LinearMap<T>,
     {
-        let mut out = Block::zeros(x.len());
+        let mut out = Block::unset(x.len());
         self.map.apply(x, cols, direction, &mut out, exec)?;
         self.column_steps += self.steps * cols;
         Ok(out)
@@ -395,7 +396,7 @@ fn gauss_rule(couplings: &[f64]) -> Vec<(f64, f64)> {
 
 /// A block of random signs, one stream a column.
 fn random_signs<T: Real>(n: usize, cols: usize, seed: u64, key: u64) -> Block<T> {
-    let mut block = Block::zeros(n * cols);
+    let mut block = Block::unset(n * cols);
     let mut streams: Vec<Stream> = (0..cols).map(|c| Stream::new(seed, key + c as u64)).collect();
     if cols > 0 {
         for row in block.chunks_exact_mut(cols) {

@@ -101,36 +101,51 @@ pub(crate) fn step_rows<T: Real>(
     first: usize,
     out: &mut [T],
 ) {
-    // Compiles the loops once for each vector width and picks one at run time.
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            for (i, row) in out.chunks_exact_mut(cols).enumerate() {
-                let i = first + i;
-                let mut from = 0;
-                while cols - from >= 32 {
-                    tile::<T, 32>(terms, remainder, cols, i, from, row);
-                    from += 32;
-                }
-                if cols - from >= 16 {
-                    tile::<T, 16>(terms, remainder, cols, i, from, row);
-                    from += 16;
-                }
-                if cols - from >= 8 {
-                    tile::<T, 8>(terms, remainder, cols, i, from, row);
-                    from += 8;
-                }
-                if cols - from >= 4 {
-                    tile::<T, 4>(terms, remainder, cols, i, from, row);
-                    from += 4;
-                }
-                while from < cols {
-                    tile::<T, 1>(terms, remainder, cols, i, from, row);
-                    from += 1;
-                }
+    pulp::Arch::new().dispatch(StepRows { terms, remainder, cols, first, out });
+}
+
+/// The work of [`step_rows`], compiled once for each vector width and picked at run time.
+///
+/// Not a closure: what calls a closure is a function of its own, which the compiler may leave at the least width.
+struct StepRows<'a, T> {
+    terms: &'a [Term<'a, T>],
+    remainder: Remainder<'a, T>,
+    cols: usize,
+    first: usize,
+    out: &'a mut [T],
+}
+
+impl<T: Real> pulp::WithSimd for StepRows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { terms, remainder, cols, first, out } = self;
+        for (i, row) in out.chunks_exact_mut(cols).enumerate() {
+            let i = first + i;
+            let mut from = 0;
+            while cols - from >= 32 {
+                tile::<T, 32>(terms, remainder, cols, i, from, row);
+                from += 32;
             }
-        },
-    );
+            if cols - from >= 16 {
+                tile::<T, 16>(terms, remainder, cols, i, from, row);
+                from += 16;
+            }
+            if cols - from >= 8 {
+                tile::<T, 8>(terms, remainder, cols, i, from, row);
+                from += 8;
+            }
+            if cols - from >= 4 {
+                tile::<T, 4>(terms, remainder, cols, i, from, row);
+                from += 4;
+            }
+            while from < cols {
+                tile::<T, 1>(terms, remainder, cols, i, from, row);
+                from += 1;
+            }
+        }
+    }
 }
 
 /// Columns `from..from + W` of row `i`.
@@ -196,16 +211,35 @@ fn gather_segment<T: Real, const W: usize>(
     from: usize,
     coefficient: impl Fn(usize, T) -> T,
 ) {
-    let (indices, values) = (term.matrix.indices(), term.matrix.values());
-    for k in entries {
-        if W >= 4
-            && let Some(&ahead) = indices.get(k + PREFETCH_AHEAD)
-        {
-            prefetch::<T, W>(term.input, ahead as usize * cols + from);
-        }
-        let j = indices[k] as usize;
-        add_scaled(acc, coefficient(j, values[k]), &term.input[j * cols + from..][..W]);
+    // A block that is one tile wide has a stride that the compiler knows.
+    if cols == W {
+        gather_strided(acc, term, W, entries, from, coefficient);
+    } else {
+        gather_strided(acc, term, cols, entries, from, coefficient);
     }
+}
+
+#[inline(always)]
+fn gather_strided<T: Real, const W: usize>(
+    acc: &mut [T; W],
+    term: &Term<'_, T>,
+    stride: usize,
+    entries: Range<usize>,
+    from: usize,
+    coefficient: impl Fn(usize, T) -> T,
+) {
+    let (indices, values) = (term.matrix.indices(), &term.matrix.values()[entries.clone()]);
+    let here = &indices[entries.clone()];
+    // The last rows have nothing ahead of them and ask for themselves.
+    let ahead = indices.get(entries.start + PREFETCH_AHEAD..entries.end + PREFETCH_AHEAD).unwrap_or(here);
+    let input = &term.input[from..];
+    let mut sums = *acc;
+    for ((&j, &value), &ahead) in here.iter().zip(values).zip(ahead) {
+        prefetch::<T, W>(input, ahead as usize * stride);
+        let j = j as usize;
+        add_scaled(&mut sums, coefficient(j, value), &input[j * stride..][..W]);
+    }
+    *acc = sums;
 }
 
 #[inline(always)]

@@ -105,8 +105,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
         if cols <= WHOLE_COLUMNS {
             return self.apply_panel(x, cols, direction, out, &mut self.spare(cols, direction), exec);
         }
-        let mut input = Block::zeros(self.n() * PANEL_COLUMNS);
-        let mut output = Block::zeros(input.len());
+        let mut input = Block::unset(self.n() * PANEL_COLUMNS);
+        let mut output = Block::unset(input.len());
         let mut spare = self.spare(PANEL_COLUMNS, direction);
         for from in (0..cols).step_by(PANEL_COLUMNS) {
             let width = PANEL_COLUMNS.min(cols - from);
@@ -125,7 +125,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
     /// The second block that several steps need, and transposed ones for the first diagonal.
     fn spare(&self, cols: usize, direction: Direction) -> Block<T> {
         let is_needed = self.steps.len() > 1 || direction == Direction::Transposed;
-        Block::zeros(if is_needed { self.n() * cols } else { 0 })
+        Block::unset(if is_needed { self.n() * cols } else { 0 })
     }
 
     /// The walks of a word whose steps are single reversible ones.
@@ -181,7 +181,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
             let previous = p.checked_sub(1).filter(|&q| powers[q].base == power.base);
             let (mut done, mut reached) = previous.map_or((1, None), |q| (powers[q].exponent, lower[q].clone()));
             while done < power.exponent {
-                let mut next = Block::zeros(x.len());
+                let mut next = Block::unset(x.len());
                 let input = reached.as_ref().map_or(x, |block| &block[..]);
                 let term = self.set.walks()[power.base].term(T::ONE, direction, input);
                 sparse_step(&[term], Remainder::none(), cols, &mut next, exec)?;

@@ -70,22 +70,35 @@ fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<Found>> {
             let mut nearest = vec![Nearest::new(k); piece.len()];
             for block in blocks_outwards(first / BLOCK, n) {
                 exec.check()?;
-                pulp::Arch::new().dispatch(
-                    #[inline(always)]
-                    || {
-                        for (lane, nearest) in nearest.iter_mut().enumerate() {
-                            for j in block.clone().filter(|&j| j != first + lane) {
-                                nearest.offer(points.distance(first + lane, j), j as u32);
-                            }
-                        }
-                    },
-                );
+                pulp::Arch::new().dispatch(CompareAll { points, first, block, nearest: &mut nearest });
             }
             piece.iter_mut().zip(nearest).for_each(|(row, nearest)| *row = nearest.into());
             Ok(())
         },
     )?;
     Ok(found)
+}
+
+/// The points from `first` on with every point of a block.
+struct CompareAll<'a, P> {
+    points: &'a P,
+    first: usize,
+    block: Range<usize>,
+    nearest: &'a mut [Nearest],
+}
+
+impl<P: Keys> pulp::WithSimd for CompareAll<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { points, first, block, nearest } = self;
+        for (lane, nearest) in nearest.iter_mut().enumerate() {
+            for j in block.clone().filter(|&j| j != first + lane) {
+                nearest.offer(points.distance(first + lane, j), j as u32);
+            }
+        }
+    }
 }
 
 /// Pairs are compared exactly where the screen cannot rule them out.

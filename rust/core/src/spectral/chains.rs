@@ -6,7 +6,7 @@
 
 use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
 use super::maps::each_row;
-use super::svd::{Start, Svd, SvdSettings, svd};
+use super::svd::{Start, Svd, svd};
 use crate::block::Block;
 use crate::columns::scale;
 use crate::exec::Exec;
@@ -68,7 +68,7 @@ impl<T: Real> LinearMap<T> for ChainSum<'_, T> {
     }
 
     fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
-        let (mut here, mut there) = (Block::zeros(x.len()), Block::zeros(x.len()));
+        let (mut here, mut there) = (Block::unset(x.len()), Block::unset(x.len()));
         out.fill(T::ZERO);
         for Chain { weight, factors } in self.chains {
             let ordered: Vec<_> = match direction {
@@ -99,9 +99,7 @@ pub fn embed_chains<T: Real>(
     let twin = set.twin(exec)?;
     let map = ChainSum::new(twin.map_or(set, |twin| twin.set()), chains)?;
     let (rank, dropped) = (settings.rank(), usize::from(settings.drop_first));
-    let EmbeddingSettings { tolerance, max_iterations, seed, .. } = *settings;
-    let spectrum = SvdSettings { rank, tolerance, max_iterations, seed };
-    let Svd { values, residuals, converged, left, .. } = svd(&map, &spectrum, Start::Random, exec)?;
+    let Svd { values, residuals, converged, left, .. } = svd(&map, &settings.spectrum(), Start::Random, exec)?;
     let mut coordinates = without_first(&left, rank, dropped);
     scale(&mut coordinates, &values[dropped..], exec)?;
     if let Some(twin) = twin {

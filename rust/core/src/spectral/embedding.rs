@@ -9,7 +9,7 @@
 //! That all of them are `W F` is what makes new points easy: their row of `W` times the same `F`.
 
 use super::maps::{Scaled, each_row};
-use super::svd::{Start, Svd, SvdSettings, svd};
+use super::svd::{Accuracy, Start, Svd, SvdSettings, svd};
 use crate::columns::{scale, squared_norms};
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
@@ -39,8 +39,10 @@ pub struct EmbeddingSettings {
     pub n_components: usize,
     /// Leave out the first pair, which is (nearly) constant?
     pub drop_first: bool,
-    /// Largest relative residual of a singular value.
+    /// Largest relative error.
     pub tolerance: f64,
+    /// Of distances between the points, instead of every value?
+    pub only_distances: bool,
     /// As in [`SvdSettings`].
     pub max_iterations: usize,
     /// Seed of the starting block.
@@ -52,6 +54,14 @@ impl EmbeddingSettings {
     #[must_use]
     pub fn rank(&self) -> usize {
         self.n_components + usize::from(self.drop_first)
+    }
+
+    /// What the solver is asked for.
+    pub(super) fn spectrum(&self) -> SvdSettings {
+        let Self { tolerance, max_iterations, seed, .. } = *self;
+        let dropped = usize::from(self.drop_first);
+        let accuracy = if self.only_distances { Accuracy::Distances { dropped } } else { Accuracy::Values };
+        SvdSettings { rank: self.rank(), tolerance, accuracy, max_iterations, seed }
     }
 }
 
@@ -137,8 +147,7 @@ fn embed_in_order<T: Real>(
             settings.n_components
         )));
     }
-    let EmbeddingSettings { tolerance, max_iterations, seed, .. } = *settings;
-    let spectrum = SvdSettings { rank, tolerance, max_iterations, seed };
+    let spectrum = settings.spectrum();
     let triplets = match decomposition {
         Decomposition::Uniform => svd(trajectory, &spectrum, start, exec)?,
         Decomposition::Stationary(pi) => {

@@ -62,7 +62,7 @@ impl<T: Real, M: LinearMap<T>> LinearMap<T> for Scaled<'_, T, M> {
             Direction::Forward => (&self.right, &self.left),
             Direction::Transposed => (&self.left, &self.right),
         };
-        let mut scaled = Block::zeros(x.len());
+        let mut scaled = Block::unset(x.len());
         each_row(&mut scaled, cols, exec, |i, row| {
             row.iter_mut().zip(&x[i * cols..]).for_each(|(s, &v)| *s = before[i] * v);
         })?;

@@ -20,4 +20,4 @@ pub use chains::{Chain, ChainSum, embed_chains};
 pub use embedding::{Coordinates, Decomposition, Embedding, EmbeddingSettings, embed};
 pub use maps::Scaled;
 pub use multiview::embed_multiview;
-pub use svd::{Start, Svd, SvdSettings, random_start, start_columns, svd};
+pub use svd::{Accuracy, Start, Svd, SvdSettings, random_start, start_columns, svd};

@@ -11,7 +11,7 @@
 //! nothing. When the bases are full, the leading triplets replace them and the last block goes on from there.
 //!
 //! A residual bounds the error of its singular value, `|s - sigma| <= residual`, whatever the gaps, and its square estimates it
-//! (see [`is_accurate`]); where the spectrum is crowded the vectors may still turn within their neighbourhood. Cost of an
+//! (see [`SvdSettings::is_met`]); where the spectrum is crowded the vectors may still turn within their neighbourhood. Cost of an
 //! iteration: `A` and `A^T` on a block, and some `8 N m b` flops to orthogonalise (`b` new columns, `m` those that they are freed of).
 //! In exact arithmetic `m` is the last block and what a restart kept. Rounding brings the others back as triplets converge, by the
 //! roundoff over the residual; all columns count once that would show (Paige; Simon), or where little is left of a block.
@@ -49,13 +49,28 @@ const LEAST_ORTHOGONAL: f64 = 1e-8;
 /// Rows that one random stream fills.
 const ROWS_PER_STREAM: usize = 1024;
 
+/// What the tolerance bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accuracy {
+    /// The error of every singular value, relative to itself.
+    Values,
+    /// The error of distances between the rows of `left * values`, relative to the largest value among their columns, of which the
+    /// first few are left out. A column whose value is small next to that hardly moves the rows, and need not be known well.
+    Distances {
+        /// Columns that are left out.
+        dropped: usize,
+    },
+}
+
 /// What to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SvdSettings {
     /// Number of leading triplets.
     pub rank: usize,
-    /// Largest relative error of a singular value; a residual is at most a few times this and the largest singular value.
+    /// Largest relative error; a residual is at most a few times this and the largest singular value.
     pub tolerance: f64,
+    /// The error of what.
+    pub accuracy: Accuracy,
     /// Iterations (each one application of the matrix and its transpose to a block) after which the answer is given as it is.
     pub max_iterations: usize,
     /// Seed of the starting block.
@@ -96,7 +111,7 @@ impl Widths {
 
     /// Columns of a block for so many triplets yet to be found.
     fn block_for(rank: usize) -> usize {
-        (rank + 4).next_multiple_of(8).min(MAX_BLOCK)
+        (rank + 3).next_multiple_of(4).min(MAX_BLOCK)
     }
 
     /// Would the bases be nearly as large as the matrix?
@@ -183,7 +198,7 @@ pub fn svd<T: Real>(
     for iteration in 1.. {
         exec.check()?;
         let m = left.width();
-        let mut y = Block::zeros(n * cols);
+        let mut y = Block::unset(n * cols);
         match image.take() {
             Some(given) => y.copy_from_slice(given),
             None => map.apply(&x, cols, Direction::Forward, &mut y, exec)?,
@@ -192,7 +207,7 @@ pub fn svd<T: Real>(
         let new = left.orthonormalize(&mut y, cols, Links { from: linked, all, allowed }, &mut stream, exec)?;
         b.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
         b.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
-        x = Block::zeros(n * cols);
+        x = Block::unset(n * cols);
         map.apply(&y, cols, Direction::Transposed, &mut x, exec)?;
         left.append(y, cols);
         let next = right.orthonormalize(&mut x, cols, Links { from: m, all, allowed }, &mut stream, exec)?;
@@ -212,10 +227,9 @@ pub fn svd<T: Real>(
         all = floor > allowed * least;
         let moved: Vec<f64> =
             small.values.iter().zip(&previous).map(|(value, before)| (value - before).abs()).collect();
-        let converged = (0..rank).all(|i| {
-            let (value, residual) = (small.values[i], residuals[i]);
-            residual <= floor || is_accurate(residual, value, moved[i], largest, settings.tolerance)
-        });
+        let is_accurate =
+            |i: usize, residual: f64| residual <= floor || settings.is_met(i, residual, moved[i], &small.values);
+        let converged = (0..rank).all(|i| is_accurate(i, residuals[i]));
         previous.copy_from_slice(&small.values[..rank]);
         if converged || iteration >= settings.max_iterations {
             return Ok(Svd {
@@ -227,11 +241,7 @@ pub fn svd<T: Real>(
                 applications,
             });
         }
-        let is_done = |i: usize| {
-            let (value, residual) = (small.values[i], residuals[i]);
-            residual <= floor || is_accurate(2.0 * residual, value, moved[i], largest, settings.tolerance)
-        };
-        let done = (0..rank).take_while(|&i| is_done(i)).count();
+        let done = (0..rank).take_while(|&i| is_accurate(i, 2.0 * residuals[i])).count();
         let narrower = Widths::block_for(rank - done);
         if 2 * narrower <= cols && done + narrower <= width {
             // The next block without what only the triplets that are done with would need of it.
@@ -302,15 +312,26 @@ fn diagonal(room: usize, values: &[f64]) -> Mat<f64> {
     Mat::from_fn(room, room, |i, j| if i == j && i < values.len() { values[i] } else { 0.0 })
 }
 
-/// Is a triplet within the tolerance?
-///
-/// A residual bounds the error of the value: within `tolerance * value` it is. The error itself goes with the square of the
-/// residual; that estimate is trusted once the value has also come to rest, which it has not while directions that belong to
-/// larger values are still being found.
-fn is_accurate(residual: f64, value: f64, moved: f64, largest: f64, tolerance: f64) -> bool {
-    let allowed = tolerance * value;
-    let is_near = residual <= VECTOR_FACTOR * tolerance * largest;
-    residual <= allowed || is_near && moved <= allowed && SQUARE_FACTOR * residual * residual <= allowed * value
+impl SvdSettings {
+    /// Is triplet `i` within the tolerance?
+    ///
+    /// A residual bounds the error of the value: within `tolerance * value` it is. The error itself goes with the square of the
+    /// residual; that estimate is trusted once the value has also come to rest, which it has not while directions that belong to
+    /// larger values are still being found.
+    fn is_met(&self, i: usize, residual: f64, moved: f64, values: &[f64]) -> bool {
+        match self.accuracy {
+            Accuracy::Values => {
+                let allowed = self.tolerance * values[i];
+                let is_near = residual <= VECTOR_FACTOR * self.tolerance * values[0];
+                let error = SQUARE_FACTOR * residual * residual / values[i];
+                residual <= allowed || is_near && moved <= allowed && error <= allowed
+            }
+            Accuracy::Distances { dropped } => {
+                let allowed = self.tolerance * values[dropped.min(self.rank - 1)];
+                residual <= VECTOR_FACTOR * allowed && moved <= allowed
+            }
+        }
+    }
 }
 
 /// The given columns, then random ones.
@@ -322,7 +343,7 @@ fn starting_block<T: Real>(
     exec: &Exec,
 ) -> Result<Block<T>> {
     let stride = given.len() / n;
-    let mut block = Block::zeros(n * cols);
+    let mut block = Block::unset(n * cols);
     exec.for_pieces(
         &mut block,
         ROWS_PER_STREAM * cols,
@@ -382,7 +403,7 @@ mod tests {
     }
 
     fn solve(values: Vec<f64>, rank: usize, tolerance: f64, threads: usize) -> Svd<f64> {
-        let settings = SvdSettings { rank, tolerance, max_iterations: 500, seed: 1 };
+        let settings = SvdSettings { rank, tolerance, accuracy: Accuracy::Values, max_iterations: 500, seed: 1 };
         svd(&Diagonal(values), &settings, Start::Random, &Exec::with_threads(threads)).unwrap()
     }
 
@@ -424,6 +445,35 @@ mod tests {
         }
     }
 
+    /// Distances between rows of `left * values` are those of the matrix, relative to the first value that counts, which may be small
+    /// next to one that is left out; and small values cost no products.
+    #[test]
+    fn distances_need_no_small_values() {
+        let (n, rank, tolerance) = (3000, 11, 1e-3);
+        for second in [1.0, 1e-3] {
+            // Nine clusters, and a crowd that is no part of the geometry.
+            let value = |i: u32| match i {
+                0 => 1.0,
+                1..10 => second * (1.0 - 0.02 * f64::from(i)),
+                _ => second * 1e-4 * (1.0 - 1e-4 * f64::from(i)),
+            };
+            let values: Vec<f64> = (0..n).map(value).collect();
+            let all = solve(values.clone(), rank, tolerance, 2);
+            let accuracy = Accuracy::Distances { dropped: 1 };
+            let settings = SvdSettings { rank, tolerance, accuracy, max_iterations: 500, seed: 1 };
+            let found = svd(&Diagonal(values.clone()), &settings, Start::Random, &Exec::with_threads(2)).unwrap();
+            assert!(found.converged && found.applications < all.applications);
+            let row = |i: usize| (1..rank).map(move |k| (i, k));
+            let place = |(i, k): (usize, usize)| found.left[i * rank + k] * found.values[k];
+            let exact = |i: usize| if (1..10).contains(&i) { values[i] } else { 0.0 };
+            for (i, j) in (0..20).flat_map(|i| (0..i).map(move |j| (i, j))) {
+                let squares = row(i).zip(row(j)).map(|(a, b)| (place(a) - place(b)).powi(2));
+                let (got, want) = (squares.sum::<f64>().sqrt(), exact(i).hypot(exact(j)));
+                assert!((got - want).abs() <= 2.0 * tolerance * second, "{second} {i} {j}: {got} {want}");
+            }
+        }
+    }
+
     #[test]
     fn threads_do_not_show() {
         let values: Vec<f64> = (0..5000).map(|i| (-0.01 * f64::from(i)).exp()).collect();
@@ -436,7 +486,7 @@ mod tests {
     fn what_is_not_finite_is_refused() {
         let mut values = vec![1.0; 2000];
         values[7] = f64::NAN;
-        let settings = SvdSettings { rank: 2, tolerance: 1e-3, max_iterations: 5, seed: 1 };
+        let settings = SvdSettings { rank: 2, tolerance: 1e-3, accuracy: Accuracy::Values, max_iterations: 5, seed: 1 };
         let error = svd(&Diagonal(values), &settings, Start::Random, &Exec::with_threads(1)).unwrap_err();
         assert!(error.to_string().contains("finite"), "{error}");
     }

@@ -138,7 +138,8 @@ impl<T: Real> Tall<T> {
         let (c, cols) = (to_real::<T>(c), c.ncols());
         map_rows(self.n, cols, exec, |rows, mut target| {
             for (first, panel) in self.panels(|_| true) {
-                T::multiply(target.as_mut(), Accum::Add, panel.rows(&rows), c.subrows(first, panel.cols), T::ONE);
+                let accumulate = if first == 0 { Accum::Replace } else { Accum::Add };
+                T::multiply(target.as_mut(), accumulate, panel.rows(&rows), c.subrows(first, panel.cols), T::ONE);
             }
         })
     }
@@ -210,14 +211,14 @@ pub(super) fn combine_block<T: Real>(block: &[T], c: MatRef<'_, f64>, exec: &Exe
     })
 }
 
-/// A row-major matrix of zeros after `work(rows, these rows of it)` for every few of its rows.
+/// The row-major matrix that `work(rows, these rows of it)` writes, a few rows at a time.
 fn map_rows<T: Real>(
     n: usize,
     cols: usize,
     exec: &Exec,
     work: impl Fn(Range<usize>, MatMut<'_, T>) + Sync + Send,
 ) -> Result<Block<T>> {
-    let mut out = Block::zeros(n * cols);
+    let mut out = Block::unset(n * cols);
     exec.for_pieces(
         &mut out,
         ROWS * cols.max(1),

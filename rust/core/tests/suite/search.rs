@@ -222,7 +222,14 @@ fn set() -> OperatorSet<f64> {
 
 fn clustering(n_components: usize) -> Clustering {
     Clustering {
-        embedding: EmbeddingSettings { n_components, drop_first: true, tolerance: 1e-3, max_iterations: 300, seed: 5 },
+        embedding: EmbeddingSettings {
+            n_components,
+            drop_first: true,
+            tolerance: 1e-3,
+            only_distances: true,
+            max_iterations: 300,
+            seed: 5,
+        },
         k_means: KMeansSettings { n_clusters: 4, n_init: 2, max_iterations: 300, tolerance: 1e-4, seed: 5 },
     }
 }
@@ -271,6 +278,6 @@ fn a_budget_for_less_than_one_block_is_refused() {
         views: vec![(Rows::Walk(0), 1.0)],
     };
     let listener = |_: &[u16], _: Score| ();
-    let error = Evaluator::new(&set, quality, 600 * 16 * 8 - 1, None, &listener).err().unwrap();
-    assert!(error.to_string().contains("76800"), "{error}");
+    let error = Evaluator::new(&set, quality, 600 * 8 * 8 - 1, None, &listener).err().unwrap();
+    assert!(error.to_string().contains("38400"), "{error}");
 }
