@@ -35,6 +35,7 @@ impl<E: Real> Cloud<E> {
     }
 
     /// `|y|^2 - 2 x.y` for each `x` of some points and every `y` of the places `first..first + count`, a line for each `x`.
+    #[inline(always)]
     pub fn compare(&self, points: &[u32], first: usize, count: usize) -> Vec<E> {
         let d = self.dimension;
         let rows: Vec<E> = points.iter().flat_map(|&p| self.row(p)).copied().collect();
@@ -82,6 +83,7 @@ fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
 }
 
 /// `|y|^2 - 2 x.y` for every row `x` of `xs` and `y` of `ys`.
+#[inline(always)]
 fn multiply<E: Real>(xs: &[E], ys: &[E], dimension: usize, norms: &[E], out: &mut [E]) {
     let (m, n) = (xs.len() / dimension, ys.len() / dimension);
     let left = MatRef::from_row_major_slice(xs, m, dimension);
@@ -118,6 +120,7 @@ impl<E: Real> Gathered<E> {
 
     /// `|y|^2 - 2 x.y` for each `x` of the rows `first..first + count` and every `y`, a line for each `x`: squared distances
     /// up to rounding and to `|x|^2`, see [`Self::norm`].
+    #[inline(always)]
     pub fn compare(&mut self, first: usize, count: usize) -> &mut [E] {
         let d = self.dimension;
         self.values.clear();

@@ -27,25 +27,41 @@ pub(super) fn round<E: Real>(
     seed: u64,
     exec: &Exec,
 ) -> Result<usize> {
-    let n = cloud.len();
     let meetings = invite(graph, sample, seed, exec)?;
     let mut entered = 0;
     for turn in meetings.chunks(PIECES_PER_TURN) {
         let worst = &graph.worst;
-        let finds = exec.map(turn.len(), |piece| {
-            let mut finds = Finds::new(n);
-            let mut gathered = Gathered::new(cloud.dimension());
-            for &(fresh, settled, end) in &turn[piece].bounds {
-                compare(cloud, worst, &turn[piece].members[fresh..end], settled - fresh, &mut gathered, &mut finds);
-            }
-            Ok(finds)
-        })?;
+        let finds = exec
+            .map(turn.len(), |piece| Ok(pulp::Arch::new().dispatch(Meet { cloud, worst, meetings: &turn[piece] })))?;
         entered += graph.enter(&finds, exec)?;
     }
     Ok(entered)
 }
 
+/// The meetings of one piece.
+struct Meet<'a, E> {
+    cloud: &'a Cloud<E>,
+    worst: &'a [E],
+    meetings: &'a Meetings,
+}
+
+impl<E: Real> pulp::WithSimd for Meet<'_, E> {
+    type Output = Finds<E>;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Finds<E> {
+        let Self { cloud, worst, meetings: Meetings { members, bounds } } = self;
+        let mut finds = Finds::new(cloud.len());
+        let mut gathered = Gathered::new(cloud.dimension());
+        for &(fresh, settled, end) in bounds {
+            compare(cloud, worst, &members[fresh..end], settled - fresh, &mut gathered, &mut finds);
+        }
+        finds
+    }
+}
+
 /// Compares the first `fresh` members with each other and with all the rest.
+#[inline(always)]
 fn compare<E: Real>(
     cloud: &Cloud<E>,
     worst: &[E],
@@ -58,17 +74,22 @@ fn compare<E: Real>(
         return;
     }
     gathered.gather(cloud, members);
-    let bars: Vec<E> = members.iter().enumerate().map(|(i, &p)| worst[p as usize] - gathered.norm(i)).collect();
+    let bars: Vec<E> = members.iter().map(|&p| worst[p as usize]).collect();
     let norms: Vec<E> = (0..fresh).map(|i| gathered.norm(i)).collect();
     let n = members.len();
     let values = gathered.compare(0, fresh);
     for (i, &p) in members[..fresh].iter().enumerate() {
         let line = &values[i * n..(i + 1) * n];
         let (own, norm) = (bars[i], norms[i]);
+        // The squared distance is about the value and `|x|^2`.
+        let is_near = |j: usize| line[j] + norm < if bars[j] < own { own } else { bars[j] };
+        // Counted first, because few pairs are near and counting takes many of them at a time.
+        if (i + 1..n).filter(|&j| is_near(j)).count() == 0 {
+            continue;
+        }
         for j in i + 1..n {
-            // The squared distance is about the value and `|x|^2`.
             let q = members[j];
-            if line[j] < own || line[j] + norm < worst[q as usize] {
+            if is_near(j) {
                 let distance = cloud.squared_distance(p, q);
                 if distance < worst[p as usize] {
                     finds.note(p, q, distance);

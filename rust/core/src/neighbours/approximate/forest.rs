@@ -41,13 +41,7 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
             POINTS_PER_PIECE,
             || (),
             |first, piece, ()| -> Result<()> {
-                let mut node = ranges.partition_point(|range| range.end <= first);
-                for (i, (place, point)) in piece.iter_mut().enumerate() {
-                    while ranges[node].end <= first + i {
-                        node += 1;
-                    }
-                    *place = dot(cloud.row(*point), &directions[node]);
-                }
+                pulp::Arch::new().dispatch(Project { cloud, ranges: &ranges, directions: &directions, first, piece });
                 Ok(())
             },
         )?;
@@ -82,10 +76,36 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
     Ok(Leaves { order: places.into_iter().map(|(_, point)| point).collect(), ranges })
 }
 
+/// Places of some points along the directions of their nodes.
+struct Project<'a, E> {
+    cloud: &'a Cloud<E>,
+    ranges: &'a [Range<usize>],
+    directions: &'a [Vec<E>],
+    first: usize,
+    piece: &'a mut [(E, u32)],
+}
+
+impl<E: Real> pulp::WithSimd for Project<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { cloud, ranges, directions, first, piece } = self;
+        let mut node = ranges.partition_point(|range| range.end <= first);
+        for (i, (place, point)) in piece.iter_mut().enumerate() {
+            while ranges[node].end <= first + i {
+                node += 1;
+            }
+            *place = dot(cloud.row(*point), &directions[node]);
+        }
+    }
+}
+
 fn along<E: Real>(a: &(E, u32), b: &(E, u32)) -> Ordering {
     a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
 }
 
+#[inline(always)]
 fn dot<E: Real>(x: &[E], y: &[E]) -> E {
     let mut sums = [E::ZERO; 8];
     let (heads, tails) = (x.chunks_exact(8), y.chunks_exact(8));

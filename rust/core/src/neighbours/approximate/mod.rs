@@ -36,10 +36,8 @@ use graph::{Finds, Graph};
 const LEAVES_PER_TURN: usize = 64;
 /// Rows of a leaf that are multiplied with all of it at a time.
 const ROWS_PER_PRODUCT: usize = 128;
-/// Once fewer than this share of all entries is new after a round, it is worth looking whether the graph suffices.
+/// Once fewer than this share of all entries is new after a round, it is worth looking how much is missing.
 const NEARLY_SETTLED: f64 = 0.05;
-/// Rounds end when fewer than this share is new.
-const SETTLED: f64 = 0.002;
 /// Rows of the answer that one thread makes at a time.
 const ROWS_PER_PIECE: usize = 512;
 
@@ -104,13 +102,20 @@ fn find<T: Real, E: Real>(
             compare_leaves(&cloud, &grow(&cloud, leaf, seed(2 * trees as u64), exec)?, &mut graph, exec)?;
             trees += 1;
         }
-        let mut fresh = 1.0;
-        while fresh >= SETTLED {
+        loop {
             let entered = descent::round(&cloud, &mut graph, SAMPLE, seed(2 * rounds + 1), exec)?;
             rounds += 1;
-            fresh = entered as f64 / graph.entries.len() as f64;
-            if fresh < NEARLY_SETTLED && probe::suffices(&cloud, &graph, k, effort.recall, seed(!0), exec)? {
+            let fresh = entered as f64 / graph.entries.len() as f64;
+            if fresh >= NEARLY_SETTLED {
+                continue;
+            }
+            let missing = probe::missing(&cloud, &graph, k, effort.recall, seed(!0), exec)?;
+            if missing <= 0.0 {
                 return finish(points, &graph, &order, k, exec);
+            }
+            // Rounds to come enter less and less: together hardly more than the last one.
+            if fresh < missing {
+                break;
             }
         }
         // A leaf with all points has compared all of them.
@@ -129,37 +134,57 @@ fn compare_leaves<E: Real>(cloud: &Cloud<E>, leaves: &Leaves, graph: &mut Graph<
         let (worst, width) = (&graph.worst, graph.width);
         let finds = exec.map(turn.len(), |leaf| {
             let members = &leaves.order[turn[leaf].clone()];
-            let mut finds = Finds::new(cloud.len());
-            let mut gathered = Gathered::new(cloud.dimension());
-            gathered.gather(cloud, members);
-            let mut best = Vec::with_capacity(width + 1);
-            for first in (0..members.len()).step_by(ROWS_PER_PRODUCT) {
-                exec.check()?;
-                let count = ROWS_PER_PRODUCT.min(members.len() - first);
-                let norms: Vec<E> = (first..first + count).map(|i| gathered.norm(i)).collect();
-                let values = gathered.compare(first, count);
-                for (r, line) in values.chunks_exact_mut(members.len()).enumerate() {
-                    let point = members[first + r];
-                    // Not its own neighbour.
-                    line[first + r] = E::INFINITY;
-                    smallest(line, width, worst[point as usize] - norms[r], &mut best);
-                    for &(_, other) in &best {
-                        let other = members[other];
-                        let distance = cloud.squared_distance(point, other);
-                        if distance < worst[point as usize] {
-                            finds.note(point, other, distance);
-                        }
-                    }
-                }
-            }
-            Ok(finds)
+            pulp::Arch::new().dispatch(CompareLeaf { cloud, members, worst, width, exec })
         })?;
         graph.enter(&finds, exec)?;
     }
     Ok(())
 }
 
+/// All pairs inside one leaf.
+struct CompareLeaf<'a, E> {
+    cloud: &'a Cloud<E>,
+    members: &'a [u32],
+    worst: &'a [E],
+    width: usize,
+    exec: &'a Exec,
+}
+
+impl<E: Real> pulp::WithSimd for CompareLeaf<'_, E> {
+    type Output = Result<Finds<E>>;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
+        let Self { cloud, members, worst, width, exec } = self;
+        let mut finds = Finds::new(cloud.len());
+        let mut gathered = Gathered::new(cloud.dimension());
+        gathered.gather(cloud, members);
+        let mut best = Vec::with_capacity(width + 1);
+        for first in (0..members.len()).step_by(ROWS_PER_PRODUCT) {
+            exec.check()?;
+            let count = ROWS_PER_PRODUCT.min(members.len() - first);
+            let norms: Vec<E> = (first..first + count).map(|i| gathered.norm(i)).collect();
+            let values = gathered.compare(first, count);
+            for (r, line) in values.chunks_exact_mut(members.len()).enumerate() {
+                let point = members[first + r];
+                // Not its own neighbour.
+                line[first + r] = E::INFINITY;
+                smallest(line, width, worst[point as usize] - norms[r], &mut best);
+                for &(_, other) in &best {
+                    let other = members[other];
+                    let distance = cloud.squared_distance(point, other);
+                    if distance < worst[point as usize] {
+                        finds.note(point, other, distance);
+                    }
+                }
+            }
+        }
+        Ok(finds)
+    }
+}
+
 /// The places of the `count` smallest values below `bar`, smallest first.
+#[inline(always)]
 fn smallest<E: Real>(values: &[E], count: usize, bar: E, best: &mut Vec<(E, usize)>) {
     const GROUP: usize = 16;
     best.clear();

@@ -19,17 +19,18 @@ const ROWS_PER_PIECE: usize = 1 << 14;
 /// Candidates beyond `k` that are compared by differences: products round.
 const SPARE: usize = 8;
 
-/// Does the graph have this share of the `k` nearest neighbours? The estimate has to lie above it by its standard error.
-pub(super) fn suffices<E: Real>(
+/// How much the share of the `k` nearest neighbours that the graph has lacks of the one wanted. The estimate has to lie above that by its
+/// standard error.
+pub(super) fn missing<E: Real>(
     cloud: &Cloud<E>,
     graph: &Graph<E>,
     k: usize,
     wanted: f64,
     seed: u64,
     exec: &Exec,
-) -> Result<bool> {
+) -> Result<f64> {
     let error = DEPENDENCE * (wanted * (1.0 - wanted) / (PROBES * k) as f64).sqrt();
-    Ok(recall(cloud, graph, k, seed, exec)? >= wanted + error)
+    Ok(wanted + error - recall(cloud, graph, k, seed, exec)?)
 }
 
 /// Estimates the share of the `k` nearest neighbours that the graph has.
