@@ -94,6 +94,14 @@ impl<T: Real> Trajectory<'_, T> {
             return Err(Error::Invalid(format!("expected at least 2 probes, got {}", options.probes)));
         }
         let _reuse = Reuse::new();
+        // No order of the points shows in the entropy, so that of the twin will do.
+        match self.set().twin(exec)? {
+            Some(twin) => self.over(twin.set()).entropies(times, options, exec),
+            None => self.entropies(times, options, exec),
+        }
+    }
+
+    fn entropies(&self, times: &[usize], options: &EntropyOptions, exec: &Exec) -> Result<Vec<EntropyEstimate>> {
         let mut cols = options.deflated.min(self.n());
         let mut sketch = random_signs::<T>(self.n(), cols, options.seed, SKETCH_KEY);
         if cols == self.n() {
