@@ -1,12 +1,14 @@
 """How near the sparse kernel comes to the memory: bytes moved a second by steps of a walk, against plain copies.
 
-A step on a block of c columns is counted as entries x (index + value + c elements) + the output, whether a cache served it
-or not. Points are numbered breadth-first, as searches number them.
+A step on a block of c columns is counted as entries x (index + value + c elements) + the output, whether a cache served
+it or not. Points are numbered breadth-first, as searches number them.
 """
 
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -19,7 +21,7 @@ COLUMNS = (4, 8, 16, 32)
 COPIED_BYTES = 1 << 29
 
 
-def least(work) -> float:
+def least(work: Callable[[], Any]) -> float:
     """Seconds of the fastest of a few runs."""
     seconds = []
     for _ in range(ROUNDS):
@@ -66,7 +68,7 @@ def measure(n: int, dtype: str, bandwidth: float) -> list[list[str]]:
     return rows
 
 
-def run(sizes: list[int]) -> None:
+def run(sizes: tuple[int, ...] = (100_000, 1_000_000)) -> None:
     bandwidth = copy_bandwidth()
     print(f"### Steps against copies: {THREADS} threads copy {bandwidth / 1e9:.1f} GB/s, read and written\n")
     rows = [row for n in sizes for dtype in ("float32", "float64") for row in measure(n, dtype, bandwidth)]
@@ -74,4 +76,4 @@ def run(sizes: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    run([int(size) for size in sys.argv[1:]] or [100_000, 1_000_000])
+    run(*([tuple(map(int, sys.argv[1:]))] if sys.argv[1:] else []))

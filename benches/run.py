@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 import sklearn
 
+import bench_bandwidth
 import bench_baselines
 import bench_build
 import bench_candidate
@@ -23,7 +24,16 @@ def main() -> None:
     versions = ", ".join(f"{name} {package.__version__}" for name, package in packages.items())
     machine = f"{os.cpu_count()} cores, {platform.machine()}"
     print(f"Python {platform.python_version()}, {versions}; {machine}; {time.strftime('%Y-%m-%d')}\n")
-    benches = (bench_spmm, bench_neighbors, bench_build, bench_candidate, bench_search, bench_baselines, bench_import)
+    benches = (
+        bench_spmm,
+        bench_bandwidth,
+        bench_neighbors,
+        bench_build,
+        bench_candidate,
+        bench_search,
+        bench_baselines,
+        bench_import,
+    )
     for bench in benches:
         bench.run()
 
