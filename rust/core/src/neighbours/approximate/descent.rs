@@ -87,8 +87,7 @@ fn compare<E: Real>(
         if (i + 1..n).filter(|&j| is_near(j)).count() == 0 {
             continue;
         }
-        for j in i + 1..n {
-            let q = members[j];
+        for (j, &q) in members.iter().enumerate().skip(i + 1) {
             if is_near(j) {
                 let distance = cloud.squared_distance(p, q);
                 if distance < worst[p as usize] {
