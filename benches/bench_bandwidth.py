@@ -5,37 +5,25 @@ it or not. Points are numbered breadth-first, as searches number them.
 """
 
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 import mdt_fast as mdt
-from timing import print_table
+from timing import print_table, seconds_of
 
 THREADS, NEIGHBORS, STEPS, ROUNDS = 2, 15, 4, 7
+SIZES = (100_000, 1_000_000)
 COLUMNS = (4, 8, 16, 32)
 COPIED_BYTES = 1 << 29
-
-
-def least(work: Callable[[], Any]) -> float:
-    """Seconds of the fastest of a few runs."""
-    seconds = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
 
 
 def copy_bandwidth() -> float:
     """Bytes a second, read and written, of copies that both threads make at a time."""
     halves = [(np.zeros(COPIED_BYTES, np.uint8), np.ones(COPIED_BYTES, np.uint8)) for _ in range(THREADS)]
     with ThreadPoolExecutor(THREADS) as pool:
-        seconds = least(lambda: list(pool.map(lambda half: np.copyto(*half), halves)))
+        seconds = seconds_of(lambda: list(pool.map(lambda half: np.copyto(*half), halves)), ROUNDS)
     return 2 * COPIED_BYTES * THREADS / seconds
 
 
@@ -61,14 +49,14 @@ def measure(n: int, dtype: str, bandwidth: float) -> list[list[str]]:
     for columns in COLUMNS:
         X = np.random.default_rng(0).random((n, columns)).astype(dtype)
         # What a call costs beside its steps is in both.
-        seconds = (least(lambda X=X: often @ X) - least(lambda X=X: once @ X)) / STEPS
+        seconds = (seconds_of(lambda X=X: often @ X, ROUNDS) - seconds_of(lambda X=X: once @ X, ROUNDS)) / STEPS
         rate = bytes_of_step(P, columns) / seconds
         cells = [f"{n:,}", dtype, str(columns), f"{1e3 * seconds:.1f}", f"{bytes_of_step(P, columns) / 1e9:.2f}"]
         rows.append([*cells, f"{rate / 1e9:.1f}", f"{100 * rate / bandwidth:.0f} %"])
     return rows
 
 
-def run(sizes: tuple[int, ...] = (100_000, 1_000_000)) -> None:
+def run(sizes: tuple[int, ...] = SIZES) -> None:
     bandwidth = copy_bandwidth()
     print(f"### Steps against copies: {THREADS} threads copy {bandwidth / 1e9:.1f} GB/s, read and written\n")
     rows = [row for n in sizes for dtype in ("float32", "float64") for row in measure(n, dtype, bandwidth)]
@@ -76,4 +64,4 @@ def run(sizes: tuple[int, ...] = (100_000, 1_000_000)) -> None:
 
 
 if __name__ == "__main__":
-    run(*([tuple(map(int, sys.argv[1:]))] if sys.argv[1:] else []))
+    run(tuple(map(int, sys.argv[1:])) or SIZES)

@@ -1,6 +1,5 @@
 """Baselines against the same formulas with dense N x N matrices, from the operators to ten coordinates."""
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt
 from bench_candidate import THREADS, published_sets
-from timing import print_table
+from timing import print_table, seconds_of
 
 COMPONENTS = 10
 # A dense decomposition of 6,000 samples takes minutes: there only the cheapest and the two-view ones.
@@ -66,12 +65,6 @@ def dense_ways(
     return ways
 
 
-def seconds_of(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def run() -> None:
     rows = []
     for data, views, _, _ in published_sets():
@@ -85,12 +78,12 @@ def run() -> None:
             given = {"t": times[name]} if name in times else {}
             baseline = mdt.baselines.make(name, n_components=COMPONENTS, n_jobs=THREADS, **given)
             baseline.fit(views)
-            ours = min(seconds_of(lambda: baseline._coordinates(ops, COMPONENTS)) for _ in range(5))  # noqa: B023
-            whole = min(seconds_of(lambda: baseline.fit(views)) for _ in range(3))  # noqa: B023
+            ours = seconds_of(lambda: baseline._coordinates(ops, COMPONENTS), 5)  # noqa: B023
+            whole = seconds_of(lambda: baseline.fit(views), 3)  # noqa: B023
             dense = None
             if not is_large or name in ("DM", "AD", "ComD"):
                 with threadpool_limits(THREADS):
-                    dense = seconds_of(way)
+                    dense = seconds_of(way, 1)
             cells = ["not run", ""] if dense is None else [f"{dense:.2f}", f"{dense / ours:.0f}"]
             rows.append([data, f"{ops.n_samples:,}", name, *cells, f"{1e3 * ours:.0f}", f"{1e3 * whole:.0f}"])
     print(f"### Baselines, {COMPONENTS} coordinates, {THREADS} threads (`python benches/bench_baselines.py`)\n")

@@ -2,9 +2,8 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import svds
@@ -13,7 +12,7 @@ from sklearn.metrics import calinski_harabasz_score
 from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt
-from timing import print_table, time_in_turns
+from timing import print_table, seconds_of, time_in_turns
 
 THREADS = 2
 CLUSTERS = 10
@@ -64,16 +63,6 @@ def against_dense() -> None:
     print(f"### One candidate evaluation, {THREADS} threads, one start of k-means\n")
     header = ["data", "N", "t", "dense, s", "ours, ms", "dense / ours", "scores differ by"]
     print_table(header, rows)
-
-
-def seconds_of(work: Callable[[], Any], rounds: int) -> float:
-    """Return the median of several runs, the first one not counted if there is more than one."""
-    times = []
-    for _ in range(rounds + (rounds > 1)):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times[rounds > 1 :]))
 
 
 def blobs(n: int) -> mdt.OperatorSet:

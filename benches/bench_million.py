@@ -17,8 +17,8 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from bench_build import peak_megabytes
-from bench_candidate import evaluate_densely, seconds_of
-from timing import print_table
+from bench_candidate import evaluate_densely
+from timing import print_table, seconds_of
 
 SIZES = (10_000, 100_000, 1_000_000)
 CLUSTERS, DEPTH, NEIGHBORS = 10, 12, 15

@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt
 from bench_build import peak_megabytes
-from bench_candidate import CLUSTERS, THREADS, blobs, evaluate_densely, published_sets, seconds_of
+from bench_candidate import CLUSTERS, THREADS, blobs, evaluate_densely, published_sets
 from mdt_fast._scoring import ScoringPlan
-from timing import print_table
+from timing import print_table, seconds_of
 
 GROWTH_DEPTH = 12
 

@@ -23,6 +23,16 @@ def time_in_turns(competitors: dict[str, Callable[[], Any]], rounds: int) -> dic
     return {name: median(times) for name, times in seconds.items()}
 
 
+def seconds_of(work: Callable[[], Any], rounds: int) -> float:
+    """Return the median of several runs, the first one not counted if there is more than one."""
+    times = []
+    for _ in range(rounds + (rounds > 1)):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return median(times[rounds > 1 :])
+
+
 def print_table(header: list[str], rows: list[list[str]]) -> None:
     """Print a Markdown table."""
     widths = [max(len(row[c]) for row in [header, *rows]) for c in range(len(header))]

@@ -211,7 +211,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
     fn image(&self, word: &[u16], block: &[T], exec: &Exec) -> Result<Arc<Block<T>>> {
         let found = self.images().longest_prefix(word);
         let (done, mut image) = found.map_or((0, None), |(length, image)| (length, Some(image)));
-        let set = self.set.twin(exec)?.map_or(self.set, |twin| twin.set());
+        let set = self.set.in_kind_order(exec)?;
         for &member in &word[done..] {
             let step = Trajectory::of_word(set, &[member])?;
             let mut next = Block::unset(block.len());

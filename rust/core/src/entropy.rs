@@ -94,17 +94,11 @@ impl<T: Real> Trajectory<'_, T> {
             return Err(Error::Invalid(format!("expected at least 2 probes, got {}", options.probes)));
         }
         let _reuse = Reuse::new();
-        // No order of the points shows in the entropy, so that of the twin will do.
-        match self.set().twin(exec)? {
-            Some(twin) => self.over(twin.set()).entropies(times, options, exec),
-            None => self.entropies(times, options, exec),
-        }
-    }
-
-    fn entropies(&self, times: &[usize], options: &EntropyOptions, exec: &Exec) -> Result<Vec<EntropyEstimate>> {
-        let mut cols = options.deflated.min(self.n());
-        let mut sketch = random_signs::<T>(self.n(), cols, options.seed, SKETCH_KEY);
-        if cols == self.n() {
+        // No order of the points shows in the entropy.
+        let walk = self.over(self.set().in_kind_order(exec)?);
+        let mut cols = options.deflated.min(walk.n());
+        let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY);
+        if cols == walk.n() {
             // All of a tiny space: a few random signs could be dependent.
             sketch.fill(T::ZERO);
             (0..cols).for_each(|i| sketch[i * cols + i] = T::ONE);
@@ -112,12 +106,12 @@ impl<T: Real> Trajectory<'_, T> {
         let mut reached = 0;
         let mut estimates = Vec::with_capacity(times.len());
         for &time in times {
-            let power = self.power(time);
-            let mut map = Counter { map: &power, steps: time * self.steps().len(), column_steps: 0 };
+            let power = walk.power(time);
+            let mut map = Counter { map: &power, steps: time * walk.steps().len(), column_steps: 0 };
             if cols > 0 {
                 let mut next = Block::unset(sketch.len());
-                self.power(time - reached).apply(&sketch, cols, Direction::Forward, &mut next, exec)?;
-                map.column_steps += (time - reached) * self.steps().len() * cols;
+                walk.power(time - reached).apply(&sketch, cols, Direction::Forward, &mut next, exec)?;
+                map.column_steps += (time - reached) * walk.steps().len() * cols;
                 sketch = next;
                 reached = time;
             }

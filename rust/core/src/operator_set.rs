@@ -109,6 +109,11 @@ impl<T: Real> OperatorSet<T> {
         Ok(self.twin.get().and_then(Option::as_deref))
     }
 
+    /// The twin, or the set itself where there is none.
+    pub(crate) fn in_kind_order(&self, exec: &Exec) -> Result<&Self> {
+        Ok(self.twin(exec)?.map_or(self, Twin::set))
+    }
+
     /// The convex combination of members with these weights, gathered by what must be computed.
     pub fn step(&self, weights: &[f64]) -> Result<Step> {
         Error::check_size("weights of a step", self.members.len(), weights.len())?;

@@ -323,8 +323,8 @@ impl SvdSettings {
             Accuracy::Values => {
                 let allowed = self.tolerance * values[i];
                 let is_near = residual <= VECTOR_FACTOR * self.tolerance * values[0];
-                let error = SQUARE_FACTOR * residual * residual / values[i];
-                residual <= allowed || is_near && moved <= allowed && error <= allowed
+                let is_small = SQUARE_FACTOR * residual * residual <= allowed * values[i];
+                residual <= allowed || is_near && moved <= allowed && is_small
             }
             Accuracy::Distances { dropped } => {
                 let allowed = self.tolerance * values[dropped.min(self.rank - 1)];
