@@ -2,8 +2,8 @@
 //!
 //! A block of a hundred thousand rows is tens of megabytes. In ordinary pages its first use costs thousands of page faults,
 //! and random reads from it miss the address cache; both show (a second step cost half as much again as the first). Large
-//! blocks therefore live in their own mapping, for which huge pages are asked. Work that makes and drops such blocks all the time
-//! holds a [`Reuse`], or a tenth of it would be the system clearing pages.
+//! blocks therefore live in their own mapping, for which huge pages are asked, and a dropped one serves the next of its size: otherwise
+//! a tenth of the work would be the system clearing pages. Work that makes and drops many of them holds a [`Reuse`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,11 +11,14 @@ use memmap2::MmapMut;
 
 use crate::Real;
 
-/// From this size on a block gets its own mapping (the size from which NumPy does the same).
-const LARGE_BYTES: usize = 4 << 20;
+/// From this size on a block gets its own mapping.
+const LARGE_BYTES: usize = 1 << 18;
 
-/// Memory that may lie idle for blocks to come.
+/// Memory that may lie idle for blocks to come, while there is work that holds a [`Reuse`].
 const IDLE_BYTES: usize = 256 << 20;
+
+/// And at other times: what blocks of a few ten thousand rows need.
+const RESTING_BYTES: usize = 128 << 20;
 
 /// Memory for some elements.
 #[derive(Debug)]
@@ -98,7 +101,7 @@ impl Drop for Mapping {
     }
 }
 
-/// While one of these lives, memory of dropped blocks serves the next ones of the same size.
+/// While one of these lives, more memory of dropped blocks is kept for the next ones.
 #[derive(Debug)]
 pub(crate) struct Reuse(());
 
@@ -113,9 +116,7 @@ impl Drop for Reuse {
     fn drop(&mut self) {
         let mut idle = Idle::lock();
         idle.users -= 1;
-        if idle.users == 0 {
-            idle.maps.clear();
-        }
+        idle.trim();
     }
 }
 
@@ -139,14 +140,17 @@ impl Idle {
         Some(self.maps.remove(place))
     }
 
-    /// The oldest make room.
     fn give(&mut self, map: MmapMut) {
-        if self.users == 0 || map.len() > IDLE_BYTES {
-            return;
-        }
         self.maps.push(map);
-        while self.maps.iter().map(|map| map.len()).sum::<usize>() > IDLE_BYTES {
-            self.maps.remove(0);
+        self.trim();
+    }
+
+    /// The oldest make room.
+    fn trim(&mut self) {
+        let most = if self.users == 0 { RESTING_BYTES } else { IDLE_BYTES };
+        let mut bytes: usize = self.maps.iter().map(|map| map.len()).sum();
+        while bytes > most {
+            bytes -= self.maps.remove(0).len();
         }
     }
 }

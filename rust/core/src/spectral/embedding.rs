@@ -223,7 +223,9 @@ pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
 }
 
 pub(super) fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Vec<T> {
-    block.chunks_exact(cols).flat_map(|row| &row[dropped..]).copied().collect()
+    let mut rest = Vec::with_capacity(block.len() / cols * (cols - dropped));
+    block.chunks_exact(cols).for_each(|row| rest.extend_from_slice(&row[dropped..]));
+    rest
 }
 
 /// The sign of each column that makes its entry of largest magnitude positive.

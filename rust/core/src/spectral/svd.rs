@@ -25,7 +25,7 @@
 
 use mdt_dense::{Mat, MatRef};
 
-use super::tall::{Links, ROUNDING, Tall, combine_block, no_convergence};
+use super::tall::{Links, ORTHONORMAL, ROUNDING, Tall, combine_block, no_convergence};
 use crate::block::Block;
 use crate::exec::Exec;
 use crate::linear_map::LinearMap;
@@ -45,6 +45,10 @@ const VECTOR_FACTOR: f64 = 5.0;
 
 /// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of the digits are enough.
 const LEAST_ORTHOGONAL: f64 = 1e-8;
+
+/// Triplets are looked at again when the bases have grown by this part: a decomposition of the projected matrix costs as much as
+/// many a narrow block.
+const LOOK_AFTER: usize = 8;
 
 /// Rows that one random stream fills.
 const ROWS_PER_STREAM: usize = 1024;
@@ -188,6 +192,8 @@ pub fn svd<T: Real>(
     }
     let mut applications = 0;
     let mut previous = vec![0.0; rank];
+    // Width of the bases from which on the triplets are looked at again.
+    let mut next_look = 0;
     // A new block has parts only along the last one or, after a restart, along all that was kept.
     let mut linked = 0;
     // Is rounding about to spoil the orthogonality of columns that are further apart? Until something is known of them, it may.
@@ -215,16 +221,18 @@ pub fn svd<T: Real>(
         applications += 2 * cols;
 
         let width = m + cols;
-        if width < rank {
+        let is_full = width + cols > room;
+        if width < rank || width < next_look && !is_full && iteration < settings.max_iterations {
             continue;
         }
+        next_look = width + width / LOOK_AFTER;
         let small = decompose(b.submatrix(0, 0, width, width))?;
         let errors = residual_vectors(&small, next.factor.as_ref(), cols);
         let residuals = residuals(&small, errors.as_ref(), rank, &unseen);
         let largest = small.values[0];
         let floor = ROUNDING * T::ROUNDOFF * largest;
         let least = (unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
-        all = floor > allowed * least;
+        all = ORTHONORMAL * T::ROUNDOFF * largest > allowed * least;
         let moved: Vec<f64> =
             small.values.iter().zip(&previous).map(|(value, before)| (value - before).abs()).collect();
         let is_accurate =
@@ -251,13 +259,13 @@ pub fn svd<T: Real>(
             left.rotate(small.left.as_ref().subcols(0, done + narrower), exec)?;
             right.rotate(small.right.as_ref().subcols(0, done + narrower), exec)?;
             b = diagonal(room, &small.values[..done + narrower]);
-            (cols, linked) = (narrower, 0);
-        } else if width + cols > room {
+            (cols, linked, next_look) = (narrower, 0, 0);
+        } else if is_full {
             left.rotate(small.left.as_ref().subcols(0, widths.kept), exec)?;
             right.rotate(small.right.as_ref().subcols(0, widths.kept), exec)?;
             unseen = turned(&small, &unseen, widths.kept);
             b = diagonal(room, &small.values[..widths.kept]);
-            linked = 0;
+            (linked, next_look) = (0, 0);
         }
     }
     unreachable!("the loop ends at max_iterations")

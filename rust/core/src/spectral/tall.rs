@@ -19,8 +19,14 @@ const ROWS: usize = 256;
 /// length is not known better. In units of the roundoff.
 const LEAST_KNOWN: f64 = 1e4;
 
+/// Columns of a basis are orthonormal within so many units of the roundoff.
+pub(super) const ORTHONORMAL: f64 = 256.0;
+
 /// Rounding of a sum is some units of the roundoff times its largest term.
 pub(super) const ROUNDING: f64 = 32.0;
+
+/// Columns that fail to be orthonormal by no more than this are so after one more pass, but for rounding.
+const NEARLY_ORTHONORMAL: f64 = 0.1;
 
 /// Passes after which a block is orthonormal whatever it was.
 const MAX_PASSES: usize = 8;
@@ -47,7 +53,51 @@ pub(super) struct Links {
 
 impl Links {
     /// All columns, at once.
-    pub const ALL: Self = Self { from: 0, all: true, allowed: 0.0 };
+    pub const ALL: Self = Self { from: 0, all: true, allowed: f64::INFINITY };
+}
+
+/// Blocks of a basis by their first column: from the one bound on, or before the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Selected {
+    from: usize,
+    until: usize,
+}
+
+impl Selected {
+    const ALL: Self = Self { from: 0, until: 0 };
+
+    fn has(self, first: usize) -> bool {
+        first >= self.from || first < self.until
+    }
+}
+
+/// How a block `Y` is replaced by `(Y - Q C) M`, `Q` the selected blocks of a basis.
+struct Change<T> {
+    /// `C M`.
+    removed: Mat<T>,
+    /// `M`.
+    turn: Mat<T>,
+    selected: Selected,
+}
+
+impl<T: Real> Change<T> {
+    fn new(c: &Mat<f64>, m: &Mat<f64>, selected: Selected) -> Self {
+        Self { removed: to_real(product(c.as_ref(), m.as_ref()).as_ref()), turn: to_real(m.as_ref()), selected }
+    }
+}
+
+/// Inner products of the columns of a block with those of a basis and with each other.
+struct Measured {
+    projection: Mat<f64>,
+    gram: Mat<f64>,
+}
+
+impl Measured {
+    /// By how much the columns fail to be orthonormal to the basis and to each other.
+    fn error(&self) -> f64 {
+        let (cols, gram) = (self.gram.ncols(), &self.gram);
+        largest(&self.projection).max(largest(&(gram - Mat::<f64>::identity(cols, cols))))
+    }
 }
 
 #[derive(Debug)]
@@ -82,54 +132,54 @@ impl<T: Real> Tall<T> {
         self.panels.push(Panel { data, cols });
     }
 
-    /// Those blocks whose first column is selected, each with that column.
-    fn panels(&self, is_selected: impl Fn(usize) -> bool) -> impl Iterator<Item = (usize, &Panel<T>)> {
+    /// The blocks that are selected, each with its first column.
+    fn panels(&self, selected: Selected) -> impl Iterator<Item = (usize, &Panel<T>)> {
         let places = self.panels.iter().scan(0, |end, panel| {
             *end += panel.cols;
             Some(*end - panel.cols)
         });
-        places.zip(&self.panels).filter(move |(first, _)| is_selected(*first))
+        places.zip(&self.panels).filter(move |(first, _)| selected.has(*first))
     }
 
-    /// Replaces `Y` by `Y M` (if there is an `M`) and returns `Q^T Y`, rows of blocks that are not selected left at zero.
-    fn turn_and_project(
+    /// Replaces `Y` by `(Y - Q C) M`, a few rows of both.
+    fn change(&self, change: &Change<T>, rows: &Range<usize>, piece: &mut [T], copy: &mut Vec<T>) {
+        let cols = change.turn.ncols();
+        copy.clear();
+        copy.extend_from_slice(piece);
+        let source = MatRef::from_row_major_slice(copy, rows.len(), cols);
+        let mut target = MatMut::from_row_major_slice_mut(piece, rows.len(), cols);
+        T::multiply(target.as_mut(), Accum::Replace, source, change.turn.as_ref(), T::ONE);
+        for (first, panel) in self.panels(change.selected) {
+            let removed = change.removed.subrows(first, panel.cols);
+            T::multiply(target.as_mut(), Accum::Add, panel.rows(rows), removed, -T::ONE);
+        }
+    }
+
+    /// Changes `Y` if that is asked for and returns `Q^T Y`, rows of blocks that are not selected left at zero, and `Y^T Y`: one pass
+    /// over all of them.
+    fn change_and_measure(
         &self,
-        turn: Option<&Mat<f64>>,
-        is_selected: impl Fn(usize) -> bool + Sync + Send,
+        change: Option<&Change<T>>,
+        selected: Selected,
         y: &mut [T],
         cols: usize,
         exec: &Exec,
-    ) -> Result<Mat<f64>> {
-        let turn = turn.map(|m| to_real::<T>(m.as_ref()));
-        sum_over_pieces(self.n, self.width(), y, cols, exec, |rows, piece, copy, mut out| {
-            if let Some(m) = &turn {
-                right_multiply(piece, cols, m, copy);
+    ) -> Result<Measured> {
+        let width = self.width();
+        let products = sum_over_pieces(self.n, width + cols, y, cols, exec, |rows, piece, copy, mut out| {
+            if let Some(change) = change {
+                self.change(change, &rows, piece, copy);
             }
             let block = MatRef::from_row_major_slice(piece, rows.len(), cols);
-            for (first, panel) in self.panels(&is_selected) {
-                let out = out.as_mut().subrows_mut(first, panel.cols);
-                T::multiply(out, Accum::Replace, panel.rows(&rows).transpose(), block, T::ONE);
+            let others = self.panels(selected).map(|(first, panel)| (first, panel.rows(&rows)));
+            for (first, other) in others.chain([(width, block)]) {
+                let out = out.as_mut().subrows_mut(first, other.ncols());
+                T::multiply(out, Accum::Replace, other.transpose(), block, T::ONE);
             }
-        })
-    }
-
-    /// Replaces `Y` by `Y - Q C`, `Q` the selected blocks, and returns the new `Y^T Y`.
-    fn subtract(
-        &self,
-        c: &Mat<f64>,
-        is_selected: impl Fn(usize) -> bool + Sync + Send,
-        y: &mut [T],
-        cols: usize,
-        exec: &Exec,
-    ) -> Result<Mat<f64>> {
-        let c = to_real::<T>(c.as_ref());
-        sum_over_pieces(self.n, cols, y, cols, exec, |rows, piece, _, out| {
-            for (first, panel) in self.panels(&is_selected) {
-                let target = MatMut::from_row_major_slice_mut(piece, rows.len(), cols);
-                T::multiply(target, Accum::Add, panel.rows(&rows), c.subrows(first, panel.cols), -T::ONE);
-            }
-            let block = MatRef::from_row_major_slice(piece, rows.len(), cols);
-            T::multiply(out, Accum::Replace, block.transpose(), block, T::ONE);
+        })?;
+        Ok(Measured {
+            projection: products.subrows(0, width).to_owned(),
+            gram: products.subrows(width, cols).to_owned(),
         })
     }
 
@@ -137,7 +187,7 @@ impl<T: Real> Tall<T> {
     pub fn combine(&self, c: MatRef<'_, f64>, exec: &Exec) -> Result<Block<T>> {
         let (c, cols) = (to_real::<T>(c), c.ncols());
         map_rows(self.n, cols, exec, |rows, mut target| {
-            for (first, panel) in self.panels(|_| true) {
+            for (first, panel) in self.panels(Selected::ALL) {
                 let accumulate = if first == 0 { Accum::Replace } else { Accum::Add };
                 T::multiply(target.as_mut(), accumulate, panel.rows(&rows), c.subrows(first, panel.cols), T::ONE);
             }
@@ -154,10 +204,11 @@ impl<T: Real> Tall<T> {
 
     /// Makes the columns of `y` orthonormal to each other and to this basis.
     ///
-    /// Each pass removes the basis and divides by the square root of the Gram matrix, whose eigenvectors also show
+    /// Each pass removes the basis and divides by the square root of what is left of the Gram matrix, whose eigenvectors also show
     /// directions that are nearly lost: those are stretched step by step and freed from the basis again, so that a block
     /// of almost dependent vectors is handled like any other. What has vanished altogether is drawn anew from `stream`
-    /// and has no part in `factor`.
+    /// and has no part in `factor`. It ends when the columns are found to be orthonormal as well as `links` asks for it, or when only
+    /// rounding can be left.
     ///
     /// The first pass removes only the columns that `links` names. A later one also removes those that were kept at a restart, along
     /// which rounding grows fastest, and all of them where that is asked for.
@@ -172,32 +223,37 @@ impl<T: Real> Tall<T> {
         let mut is_strange = links.all;
         let mut coefficients = Mat::zeros(self.width(), cols);
         let mut factor = Mat::<f64>::identity(cols, cols);
-        let mut turn = None;
+        let mut selected = Selected { from: links.from, until: self.kept };
+        let mut measured = self.change_and_measure(None, selected, y, cols, exec)?;
         for pass in 0..MAX_PASSES {
-            let is_selected = |first: usize| first >= links.from || pass > 0 && (is_strange || first < self.kept);
-            let c = self.turn_and_project(turn.as_ref(), is_selected, y, cols, exec)?;
-            let gram = self.subtract(&c, is_selected, y, cols, exec)?;
-            coefficients += product(c.as_ref(), factor.as_ref());
-            let Whitening { transform, inverse, lost, lengths: (least, most) } = whiten::<T>(&gram)?;
-            is_strange |= ROUNDING * T::ROUNDOFF * most.max(largest(&c)) > links.allowed * least;
-            factor = product(inverse.as_ref(), factor.as_ref());
-            let is_settled =
-                pass > 0 && largest(&c) < 0.1 && largest(&(&gram - Mat::<f64>::identity(cols, cols))) < 0.1;
-            turn = Some(transform);
-            if is_settled || !lost.is_empty() {
-                // With nothing to project on, what is left is the turn.
-                self.turn_and_project(turn.take().as_ref(), |_| false, y, cols, exec)?;
-            }
-            if !lost.is_empty() {
-                is_strange = true;
-                let scale = (3.0 / self.n as f64).sqrt();
-                for row in y.chunks_exact_mut(cols) {
-                    lost.iter().for_each(|&j| row[j] = T::from_f64(scale * (2.0 * stream.uniform() - 1.0)));
-                }
-            }
-            if is_settled {
+            let error = measured.error();
+            if pass > 0 && error <= links.allowed.min(ORTHONORMAL * T::ROUNDOFF) {
                 break;
             }
+            let Whitening { transform, inverse, lost, lengths: (least, most) } = whiten::<T>(&measured, pass > 0)?;
+            let projected = largest(&measured.projection);
+            is_strange |= ORTHONORMAL * T::ROUNDOFF * most.max(projected) > links.allowed * least;
+            coefficients += product(measured.projection.as_ref(), factor.as_ref());
+            factor = product(inverse.as_ref(), factor.as_ref());
+            let change = Change::new(&measured.projection, &transform, selected);
+            if is_strange {
+                selected.from = 0;
+            }
+            let is_last = pass > 0 && error < NEARLY_ORTHONORMAL;
+            if !is_last && lost.is_empty() {
+                measured = self.change_and_measure(Some(&change), selected, y, cols, exec)?;
+                continue;
+            }
+            for_rows(y, cols, exec, |rows, piece, copy| self.change(&change, &rows, piece, copy))?;
+            if is_last {
+                break;
+            }
+            selected = Selected::ALL;
+            let scale = (3.0 / self.n as f64).sqrt();
+            for row in y.chunks_exact_mut(cols) {
+                lost.iter().for_each(|&j| row[j] = T::from_f64(scale * (2.0 * stream.uniform() - 1.0)));
+            }
+            measured = self.change_and_measure(None, selected, y, cols, exec)?;
         }
         Ok(Orthonormalized { coefficients, factor })
     }
@@ -219,17 +275,25 @@ fn map_rows<T: Real>(
     work: impl Fn(Range<usize>, MatMut<'_, T>) + Sync + Send,
 ) -> Result<Block<T>> {
     let mut out = Block::unset(n * cols);
-    exec.for_pieces(
-        &mut out,
-        ROWS * cols.max(1),
-        || (),
-        |first, piece, ()| -> Result<()> {
-            let (from, rows) = (first / cols, piece.len() / cols);
-            work(from..from + rows, MatMut::from_row_major_slice_mut(piece, rows, cols));
-            Ok(())
-        },
-    )?;
+    for_rows(&mut out, cols, exec, |rows, piece, _| {
+        let target = MatMut::from_row_major_slice_mut(piece, rows.len(), cols);
+        work(rows, target);
+    })?;
     Ok(out)
+}
+
+/// Calls `work(rows, rows of y, scratch)` for every few rows of a block, in parallel.
+fn for_rows<T: Real>(
+    y: &mut [T],
+    cols: usize,
+    exec: &Exec,
+    work: impl Fn(Range<usize>, &mut [T], &mut Vec<T>) + Sync + Send,
+) -> Result<()> {
+    exec.for_pieces(y, ROWS * cols.max(1), Vec::new, |first, piece, scratch| {
+        let from = first / cols;
+        work(from..from + piece.len() / cols, piece, scratch);
+        Ok(())
+    })
 }
 
 /// Some rows of a row-major block.
@@ -247,18 +311,22 @@ struct Whitening {
     lengths: (f64, f64),
 }
 
-/// A matrix that (nearly) orthonormalises columns with this Gram matrix, and its inverse.
-fn whiten<T: Real>(gram: &Mat<f64>) -> Result<Whitening> {
+/// A matrix that (nearly) orthonormalises what such columns leave beside the basis, and its inverse.
+///
+/// What is left is known to the rounding of what the columns were. So none is given up before that is small, `is_known`.
+fn whiten<T: Real>(Measured { projection, gram }: &Measured, is_known: bool) -> Result<Whitening> {
     let cols = gram.ncols();
-    if !largest(gram).is_finite() {
+    let whole = largest(gram);
+    if !whole.is_finite() {
         return Err(Error::Invalid("expected finite products with the operator, got NaN or infinity".into()));
     }
-    let (mut values, vectors) = symmetric_eigen(gram.as_ref()).map_err(|reason| no_convergence(&reason))?;
+    let rest = gram - product(projection.transpose(), projection.as_ref());
+    let (mut values, vectors) = symmetric_eigen(rest.as_ref()).map_err(|reason| no_convergence(&reason))?;
     values.reverse();
     let vector = |i: usize, j: usize| vectors[(i, cols - 1 - j)];
-    let lost: Vec<usize> = (0..cols).filter(|&j| values[j] <= T::ROUNDOFF * T::ROUNDOFF * values[0]).collect();
-    let length = |j: usize| values[j].max(LEAST_KNOWN * T::ROUNDOFF * values[0]).sqrt();
-    let is_lost = |j: usize| lost.contains(&j);
+    let is_lost = |j: usize| whole == 0.0 || is_known && values[j] <= T::ROUNDOFF * T::ROUNDOFF * values[0];
+    let lost: Vec<usize> = (0..cols).filter(|&j| is_lost(j)).collect();
+    let length = |j: usize| values[j].max(LEAST_KNOWN * T::ROUNDOFF * whole).sqrt();
     let transform = Mat::from_fn(cols, cols, |i, j| if is_lost(j) { 0.0 } else { vector(i, j) / length(j) });
     let inverse = Mat::from_fn(cols, cols, |j, i| if is_lost(j) { 0.0 } else { length(j) * vector(i, j) });
     let lengths = (values[cols - 1].max(0.0).sqrt(), values[0].max(0.0).sqrt());
@@ -307,15 +375,6 @@ fn sum_over_pieces<T: Real>(
     Ok(total)
 }
 
-/// `Y M`, in place.
-fn right_multiply<T: Real>(y: &mut [T], cols: usize, m: &Mat<T>, copy: &mut Vec<T>) {
-    copy.clear();
-    copy.extend_from_slice(y);
-    let rows = y.len() / cols;
-    let source = MatRef::from_row_major_slice(copy, rows, cols);
-    T::multiply(MatMut::from_row_major_slice_mut(y, rows, cols), Accum::Replace, source, m.as_ref(), T::ONE);
-}
-
 fn to_real<T: Real>(m: MatRef<'_, f64>) -> Mat<T> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| T::from_f64(m[(i, j)]))
 }
@@ -357,8 +416,8 @@ mod tests {
             let parts = basis.orthonormalize(&mut y, cols, links, &mut stream, &exec).unwrap();
             basis.append(Block::from(y.clone()), cols);
             let mut all = basis.combine(Mat::<f64>::identity(10, 10).as_ref(), &exec).unwrap();
-            let gram = basis.turn_and_project(None, |_| true, &mut all, 10, &exec).unwrap();
-            assert!(largest(&(gram - Mat::<f64>::identity(10, 10))) < 1e-13);
+            let check = Tall::new(n).change_and_measure(None, Selected::ALL, &mut all, 10, &exec).unwrap();
+            assert!(check.error() < 1e-13);
             for (i, row) in block.chunks_exact(cols).enumerate() {
                 for (j, &v) in row.iter().enumerate() {
                     let old: f64 = (0..4).map(|k| first[i * 4 + k] * parts.coefficients[(k, j)]).sum();
