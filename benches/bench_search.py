@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 
 from threadpoolctl import threadpool_limits
 
@@ -11,9 +12,10 @@ import mdt_fast as mdt
 from bench_build import peak_megabytes
 from bench_candidate import CLUSTERS, THREADS, blobs, evaluate_densely, published_sets
 from mdt_fast._scoring import ScoringPlan
-from timing import print_table, seconds_of
+from timing import print_table, seconds_of, time_in_turns
 
 GROWTH_DEPTH = 12
+ROUNDS = 5
 
 
 def against_dense() -> None:
@@ -21,10 +23,10 @@ def against_dense() -> None:
     rows = []
     for name, views, t, rounds in published_sets():
         ops = mdt.build_operators(views, preset="published", n_jobs=THREADS)
-        began = time.perf_counter()
-        res = mdt.search(ops, CLUSTERS, t=t, progress=False)
-        ours = time.perf_counter() - began
-        alone = one_by_one(ops, res)
+        search = partial(mdt.search, ops, CLUSTERS, t=t, progress=False)
+        res = search()
+        seconds = time_in_turns({"ours": search, "alone": partial(one_by_one, ops, res)}, ROUNDS)
+        ours, alone = seconds["ours"], seconds["alone"]
         dense_views, before = [P.toarray() for P in ops.views], ops.trajectory([0] * (t - 1)).toarray()
         dense = seconds_of(lambda d=dense_views, b=before: evaluate_densely(d, b), rounds) * res.n_evaluations
         rows.append(
@@ -45,16 +47,13 @@ def against_dense() -> None:
     print_table([*header, "dense / ours", "one by one / ours"], rows)
 
 
-def one_by_one(ops: mdt.OperatorSet, res: mdt.SearchResult) -> float:
-    """Return the seconds to score the same words from scratch on one thread."""
+def one_by_one(ops: mdt.OperatorSet, res: mdt.SearchResult) -> None:
+    """Score the same words from scratch on one thread, each by itself."""
     plan = ScoringPlan.check(ops, "calinski_harabasz", CLUSTERS, None, 1, 1e-3, None, None)
     scoring = plan.make(ops, 0, 2**30, 1)
-    weights = [ops.trajectory(word).weights for word in res.candidates]
-    began = time.perf_counter()
-    scores, _ = scoring.score(weights, seconds=None, watch=lambda _: False)
-    took = time.perf_counter() - began
-    assert [score for score, _ in scores] == res.history["score"].tolist()
-    return took
+    for word, expected in zip(res.candidates, res.history["score"], strict=True):
+        [(score, _)], _ = scoring.score([ops.trajectory(word).weights], seconds=None, watch=lambda _: False)
+        assert score == expected
 
 
 def growth() -> None:
