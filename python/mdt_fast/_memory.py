@@ -41,9 +41,8 @@ def require(needed: int, what: str) -> None:
 _ENTRIES_PER_NEIGHBOR = 1.6
 # From this many samples on, the solver works on a copy of the operators in another order.
 _TWIN_SAMPLES = 2**14
-# Up to this many samples, or this many in all candidates together, every thread has a candidate of its own.
+# Up to this many samples every thread has a candidate of its own.
 _SIDE_BY_SIDE = 2**15
-_SIDE_BY_SIDE_TOGETHER = 2**18
 
 
 def plan_search(
@@ -85,8 +84,7 @@ def plan_candidates(
 
 def candidates_at_once(n_samples: int, n_threads: int) -> int:
     """Trajectories that are scored side by side."""
-    is_small = n_samples <= _SIDE_BY_SIDE or n_samples * n_threads <= _SIDE_BY_SIDE_TOGETHER
-    return n_threads if is_small else 1
+    return n_threads if n_samples <= _SIDE_BY_SIDE else 1
 
 
 def _block(n_components: int) -> int:

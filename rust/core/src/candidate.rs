@@ -24,17 +24,15 @@ use crate::neighbours::Coordinates;
 use crate::operator_set::OperatorSet;
 use crate::quality::Criterion;
 use crate::search::{Score, Scorer, Word};
-use crate::spectral::{Decomposition, EmbeddingSettings, Start, embed, random_start, start_columns};
+use crate::spectral::{Decomposition, EmbeddingSettings, Start, embed_in_order, random_start, start_columns};
 use crate::trajectory::Trajectory;
 use crate::transition::Direction;
 use crate::{Contrastive, Error, Real, Result};
 
-/// Up to so many points candidates run side by side, each on one thread: a quarter faster at 10,000 points, a tenth at 100,000. Beyond,
-/// the threads share one candidate, because every candidate in flight holds two bases of the solver.
+/// Up to so many points candidates run side by side, each on one thread: a quarter faster at 10,000 points, a tenth at 30,000. Beyond,
+/// the threads share one candidate: they would be in each other's way in the cache, and every candidate in flight holds two bases of the
+/// solver.
 const SIDE_BY_SIDE: usize = 1 << 15;
-
-/// Larger sets, too, as long as those in flight have no more points together than this.
-const SIDE_BY_SIDE_TOGETHER: usize = 1 << 18;
 
 /// From a trajectory to labels.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,7 +164,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
             let (score, clustered) = self.rate(&trajectory, &name, Start::Random, exec)?;
             let clustered = clustered.ok_or_else(|| Error::Invalid("expected labels, got none".into()))?;
             // Each candidate is scored once.
-            let _ = labels[i].set(clustered.labels);
+            let _ = labels[i].set(self.set.in_given_order(clustered.labels, exec)?);
             Ok(score)
         };
         let scores = self.each(candidates.len(), exec, score, |_, _| ())?;
@@ -184,7 +182,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         Ok(self.rate(&trajectory, &name, Start::Applied { block, image: &image }, exec)?.0)
     }
 
-    /// The score of a trajectory, and what was made of it.
+    /// The score of a trajectory, and what was made of it, in the kind order.
     fn rate(
         &self,
         trajectory: &Trajectory<'_, T>,
@@ -193,7 +191,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         exec: &Exec,
     ) -> Result<(f64, Option<Clustered<T>>)> {
         let clustered = match self.quality.clustering() {
-            Some(how) => Some(how.of(trajectory, start, exec)?),
+            Some(how) => Some(how.in_kind_order(trajectory, start, exec)?),
             None => None,
         };
         if clustered.as_ref().is_some_and(|c| !c.converged) {
@@ -263,9 +261,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
             tell(i, *scores[i].get_or_init(|| scored));
             Ok(())
         };
-        let (n, threads) = (self.set.n(), exec.threads());
-        let is_small = n <= SIDE_BY_SIDE || n * threads <= SIDE_BY_SIDE_TOGETHER;
-        let outcome = if is_small && count >= threads {
+        let outcome = if self.set.n() <= SIDE_BY_SIDE && count >= exec.threads() {
             exec.map(count, |i| one(i, &exec.alone())).map(drop)
         } else {
             (0..count).try_for_each(|i| one(i, exec))
@@ -293,10 +289,28 @@ impl Clustering {
         start: Start<'_, T>,
         exec: &Exec,
     ) -> Result<Clustered<T>> {
-        let embedding = embed(trajectory, Decomposition::Uniform, &self.embedding, start, exec)?;
+        self.in_kind_order(trajectory, start, exec)?.in_given_order(trajectory.set(), exec)
+    }
+
+    /// As [`Self::of`], with points in the order that is kind to the cache.
+    fn in_kind_order<T: Real>(
+        &self,
+        trajectory: &Trajectory<'_, T>,
+        start: Start<'_, T>,
+        exec: &Exec,
+    ) -> Result<Clustered<T>> {
+        let walk = trajectory.over(trajectory.set().in_kind_order(exec)?);
+        let embedding = embed_in_order(&walk, Decomposition::Uniform, &self.embedding, start, exec)?;
         let found = k_means(&embedding.coordinates, self.embedding.n_components, &self.k_means, exec)?;
         let (coordinates, converged) = (embedding.coordinates, embedding.converged);
         Ok(Clustered { coordinates, labels: found.labels, converged })
+    }
+}
+
+impl<T: Real> Clustered<T> {
+    fn in_given_order(self, set: &OperatorSet<T>, exec: &Exec) -> Result<Self> {
+        let coordinates = set.in_given_order(self.coordinates, exec)?;
+        Ok(Self { coordinates, labels: set.in_given_order(self.labels, exec)?, ..self })
     }
 }
 
@@ -308,7 +322,7 @@ impl<T: Real> Quality<'_, T> {
         }
     }
 
-    /// Higher is better: the one place where scores that are minimised change their sign.
+    /// The score of what was made in the kind order. Higher is better: the one place where scores that are minimised change their sign.
     fn of(
         &self,
         trajectory: &Trajectory<'_, T>,
@@ -319,16 +333,16 @@ impl<T: Real> Quality<'_, T> {
         let clustered = || clustered.ok_or_else(|| Error::Invalid("expected labels, got none".into()));
         match self {
             Self::Labels { clustering, criterion, views } => {
-                let labels = &clustered()?.labels;
+                let labels = Labels::new(&clustered()?.labels, trajectory.set(), exec)?;
                 let n_labels = clustering.k_means.n_clusters;
                 let mut average = 0.0;
                 // A view without weight has no say, whatever its score.
                 for (rows, weight) in views.iter().filter(|(_, weight)| *weight > 0.0) {
-                    average += weight * rows.score(*criterion, trajectory.set(), labels, n_labels, exec)?;
+                    average += weight * rows.score(*criterion, &labels, n_labels, exec)?;
                 }
                 Ok(if criterion.is_minimised() { -average } else { average })
             }
-            Self::Judged { judge, .. } => judge(name, clustered()?),
+            Self::Judged { judge, .. } => judge(name, &clustered()?.clone().in_given_order(trajectory.set(), exec)?),
             Self::Contrastive(view_weights) => {
                 let asked = Contrastive { view_weights, rows: None, include_self: false, gradient: false };
                 Ok(-trajectory.contrastive_loss(asked, exec)?.loss)
@@ -337,21 +351,36 @@ impl<T: Real> Quality<'_, T> {
     }
 }
 
+/// Labels for walks, whose scores are those of any order, and for features.
+struct Labels<'a, T> {
+    set: &'a OperatorSet<T>,
+    in_kind_order: &'a [u32],
+    in_given_order: Vec<u32>,
+}
+
+impl<'a, T: Real> Labels<'a, T> {
+    fn new(in_kind_order: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
+        let in_given_order = set.in_given_order(in_kind_order.to_vec(), exec)?;
+        Ok(Self { set: set.in_kind_order(exec)?, in_kind_order, in_given_order })
+    }
+}
+
 impl Rows<'_> {
     fn score<T: Real>(
         &self,
         criterion: Criterion,
-        set: &OperatorSet<T>,
-        labels: &[u32],
+        labels: &Labels<'_, T>,
         n_labels: usize,
         exec: &Exec,
     ) -> Result<f64> {
+        let given = &labels.in_given_order;
         match *self {
-            Self::Walk(walk) => criterion.of(Coordinates::Sparse(set.walks()[walk].matrix()), labels, n_labels, exec),
-            Self::Dense(data, dimension) => {
-                criterion.of(Coordinates::Dense { data, dimension }, labels, n_labels, exec)
+            Self::Walk(walk) => {
+                let rows = Coordinates::Sparse(labels.set.walks()[walk].matrix());
+                criterion.of(rows, labels.in_kind_order, n_labels, exec)
             }
-            Self::Sparse(rows) => criterion.of(Coordinates::Sparse(rows), labels, n_labels, exec),
+            Self::Dense(data, dimension) => criterion.of(Coordinates::Dense { data, dimension }, given, n_labels, exec),
+            Self::Sparse(rows) => criterion.of(Coordinates::Sparse(rows), given, n_labels, exec),
         }
     }
 }

@@ -49,9 +49,9 @@ impl<T: Real> Twin<T> {
     }
 
     /// Rows of a block from this order back into the given one.
-    pub fn leave(&self, block: &[T]) -> Vec<T> {
+    pub fn leave<V: Copy + Default>(&self, block: &[V]) -> Vec<V> {
         let cols = block.len() / self.order.len();
-        let mut out = vec![T::ZERO; block.len()];
+        let mut out = vec![V::default(); block.len()];
         for (&point, row) in self.order.iter().zip(block.chunks_exact(cols.max(1))) {
             out[point as usize * cols..][..cols].copy_from_slice(row);
         }

@@ -114,6 +114,14 @@ impl<T: Real> OperatorSet<T> {
         Ok(self.twin(exec)?.map_or(self, Twin::set))
     }
 
+    /// Rows of a block that belong to the set [`Self::in_kind_order`] in the order of this one.
+    pub(crate) fn in_given_order<V: Copy + Default>(&self, block: Vec<V>, exec: &Exec) -> Result<Vec<V>> {
+        Ok(match self.twin(exec)? {
+            Some(twin) => twin.leave(&block),
+            None => block,
+        })
+    }
+
     /// The convex combination of members with these weights, gathered by what must be computed.
     pub fn step(&self, weights: &[f64]) -> Result<Step> {
         Error::check_size("weights of a step", self.members.len(), weights.len())?;

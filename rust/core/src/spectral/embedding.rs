@@ -41,7 +41,7 @@ pub struct EmbeddingSettings {
     pub drop_first: bool,
     /// Largest relative error.
     pub tolerance: f64,
-    /// Of distances between the points, instead of every value?
+    /// Of distances between the points, instead of every value? Then there are no functions either.
     pub only_distances: bool,
     /// As in [`SvdSettings`].
     pub max_iterations: usize,
@@ -131,7 +131,8 @@ pub fn embed<T: Real>(
     Ok(embedding)
 }
 
-fn embed_in_order<T: Real>(
+/// As [`embed`], in the order of the trajectory's own set.
+pub(crate) fn embed_in_order<T: Real>(
     trajectory: &Trajectory<'_, T>,
     decomposition: Decomposition<'_>,
     settings: &EmbeddingSettings,

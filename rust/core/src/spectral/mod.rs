@@ -17,6 +17,7 @@ mod svd;
 mod tall;
 
 pub use chains::{Chain, ChainSum, embed_chains};
+pub(crate) use embedding::embed_in_order;
 pub use embedding::{Coordinates, Decomposition, Embedding, EmbeddingSettings, embed};
 pub use maps::Scaled;
 pub use multiview::embed_multiview;

@@ -59,7 +59,8 @@ pub enum Accuracy {
     /// The error of every singular value, relative to itself.
     Values,
     /// The error of distances between the rows of `left * values`, relative to the largest value among their columns, of which the
-    /// first few are left out. A column whose value is small next to that hardly moves the rows, and need not be known well.
+    /// first few are left out. A column whose value is small next to that hardly moves the rows, and need not be known well. No part of
+    /// this are the right vectors, which are not returned.
     Distances {
         /// Columns that are left out.
         dropped: usize,
@@ -88,7 +89,7 @@ pub struct Svd<T> {
     pub values: Vec<f64>,
     /// `n x rank`, row-major, orthonormal columns.
     pub left: Vec<T>,
-    /// `n x rank`, row-major, orthonormal columns.
+    /// As `left`; empty where only distances are asked for.
     pub right: Vec<T>,
     /// `|A^T u - s v|` of each triplet.
     pub residuals: Vec<f64>,
@@ -242,7 +243,10 @@ pub fn svd<T: Real>(
         if converged || iteration >= settings.max_iterations {
             return Ok(Svd {
                 left: left.combine(small.left.as_ref().subcols(0, rank), exec)?.to_vec(),
-                right: right.combine(small.right.as_ref().subcols(0, rank), exec)?.to_vec(),
+                right: match settings.accuracy {
+                    Accuracy::Values => right.combine(small.right.as_ref().subcols(0, rank), exec)?.to_vec(),
+                    Accuracy::Distances { .. } => Vec::new(),
+                },
                 values: small.values[..rank].to_vec(),
                 residuals,
                 converged,
