@@ -46,8 +46,10 @@ const VECTOR_FACTOR: f64 = 5.0;
 /// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of the digits are enough.
 const LEAST_ORTHOGONAL: f64 = 1e-8;
 
-/// Triplets are looked at again when the bases have grown by this part: a decomposition of the projected matrix costs as much as
-/// many a narrow block.
+/// A decomposition of the projected matrix is costly once the cube of its width is so many times the elements of a block.
+const COSTLY_LOOK: usize = 4;
+
+/// Then triplets are looked at again when the bases have grown by this part.
 const LOOK_AFTER: usize = 8;
 
 /// Rows that one random stream fills.
@@ -226,7 +228,8 @@ pub fn svd<T: Real>(
         if width < rank || width < next_look && !is_full && iteration < settings.max_iterations {
             continue;
         }
-        next_look = width + width / LOOK_AFTER;
+        let is_costly = width.pow(3) > COSTLY_LOOK * n * cols;
+        next_look = width + if is_costly { width / LOOK_AFTER } else { 0 };
         let small = decompose(b.submatrix(0, 0, width, width))?;
         let errors = residual_vectors(&small, next.factor.as_ref(), cols);
         let residuals = residuals(&small, errors.as_ref(), rank, &unseen);

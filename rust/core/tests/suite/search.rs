@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use mdt_core::candidate::{Clustering, Evaluator, Quality, Rows};
 use mdt_core::exec::Exec;
 use mdt_core::kmeans::KMeansSettings;
+use mdt_core::neighbours::Coordinates;
 use mdt_core::quality::Criterion;
 use mdt_core::random::{Stream, mix};
 use mdt_core::search::{
@@ -238,7 +239,7 @@ fn by_hand(set: &OperatorSet<f64>, word: &[u16], exec: &Exec) -> f64 {
     let how = clustering(4);
     let labels = how.of(&Trajectory::of_word(set, word).unwrap(), Start::Random, exec).unwrap().labels;
     let score = |walk: usize| {
-        let rows = mdt_core::neighbours::Coordinates::Sparse(set.walks()[walk].matrix());
+        let rows = Coordinates::Sparse(set.walks()[walk].matrix());
         Criterion::DaviesBouldin.of(rows, &labels, 4, exec).unwrap()
     };
     -(0.25 * score(0) + 0.75 * score(1))
@@ -267,6 +268,27 @@ fn scores_do_not_depend_on_what_is_kept() {
         histories.push(found.nodes.into_iter().map(|n| (n.word, n.parent)).collect::<Vec<_>>());
     }
     assert!(histories.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+/// Large sets are worked on in another order: labels come back in the given one, and scores are those of the labels, on walks and on features.
+#[test]
+fn large_sets_are_scored_in_their_own_order() {
+    let (n, exec) = (17_000, Exec::with_threads(2));
+    let set = OperatorSet::<f64>::new(walks(n, 2, 1), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
+    let features: Vec<f64> = (0..n).map(|i| (i as f64).sin()).collect();
+    let quality = Quality::Labels {
+        clustering: clustering(4),
+        criterion: Criterion::CalinskiHarabasz,
+        views: vec![(Rows::Walk(0), 0.5), (Rows::Dense(&features, 1), 0.5)],
+    };
+    let listener = |_: &[u16], _: Score| ();
+    let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &listener).unwrap();
+    let (score, labels) = evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
+    let trajectory = Trajectory::of_word(&set, &[1, 0]).unwrap();
+    assert_eq!(labels, clustering(4).of(&trajectory, Start::Random, &exec).unwrap().labels);
+    let rows = [Coordinates::Sparse(set.walks()[0].matrix()), Coordinates::Dense { data: &features, dimension: 1 }];
+    let by_hand: f64 = rows.map(|r| 0.5 * Criterion::CalinskiHarabasz.of(r, &labels, 4, &exec).unwrap()).iter().sum();
+    assert!((score.value / by_hand - 1.0).abs() < 1e-9, "{} {by_hand}", score.value);
 }
 
 #[test]
