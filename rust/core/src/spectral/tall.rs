@@ -96,7 +96,7 @@ impl Measured {
     /// By how much the columns fail to be orthonormal to the basis and to each other.
     fn error(&self) -> f64 {
         let (cols, gram) = (self.gram.ncols(), &self.gram);
-        largest(&self.projection).max(largest(&(gram - Mat::<f64>::identity(cols, cols))))
+        larger(largest(&self.projection), largest(&(gram - Mat::<f64>::identity(cols, cols))))
     }
 }
 
@@ -381,8 +381,12 @@ fn to_real<T: Real>(m: MatRef<'_, f64>) -> Mat<T> {
 
 /// The largest magnitude; NaN if there is any.
 fn largest(m: &Mat<f64>) -> f64 {
-    let values = (0..m.ncols()).flat_map(|j| (0..m.nrows()).map(move |i| m[(i, j)].abs()));
-    values.fold(0.0, |most, v| if v <= most { most } else { v })
+    (0..m.ncols()).flat_map(|j| (0..m.nrows()).map(move |i| m[(i, j)].abs())).fold(0.0, larger)
+}
+
+/// The larger of two numbers; NaN if one is.
+fn larger(a: f64, b: f64) -> f64 {
+    if b <= a || a.is_nan() { a } else { b }
 }
 
 #[cfg(test)]
