@@ -147,8 +147,8 @@ def search(
     memory_budget : int
         Bytes that may be kept to make longer words cheaper. Changes the time, never the result.
     memory_limit : int, optional
-        Bytes that the search may take beside the operators. If scoring takes more (one candidate for each thread, or one
-        at a time from 32,769 samples on), as far as can be told, it is refused before anything is done, with a plan;
+        Bytes that the search may take beside the operators. If scoring takes more (one candidate for each thread, or
+        one at a time beyond 32,768 samples), as far as can be told, it is refused before anything is done, with a plan;
         otherwise `memory_budget` is at most what is left.
     random_state : int, RandomState, Generator or None
         One seed gives one result and one history, at any number of threads.
