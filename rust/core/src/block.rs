@@ -140,16 +140,22 @@ impl Idle {
         Some(self.maps.remove(place))
     }
 
+    /// Keeps it, unless it is too large: then it would take the place of all others in vain.
     fn give(&mut self, map: MmapMut) {
-        self.maps.push(map);
-        self.trim();
+        if map.len() <= self.most() {
+            self.maps.push(map);
+            self.trim();
+        }
+    }
+
+    fn most(&self) -> usize {
+        if self.users == 0 { RESTING_BYTES } else { IDLE_BYTES }
     }
 
     /// The oldest make room.
     fn trim(&mut self) {
-        let most = if self.users == 0 { RESTING_BYTES } else { IDLE_BYTES };
         let mut bytes: usize = self.maps.iter().map(|map| map.len()).sum();
-        while bytes > most {
+        while bytes > self.most() {
             bytes -= self.maps.remove(0).len();
         }
     }

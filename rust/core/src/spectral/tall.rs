@@ -210,8 +210,8 @@ impl<T: Real> Tall<T> {
     /// and has no part in `factor`. It ends when the columns are found to be orthonormal as well as `links` asks for it, or when only
     /// rounding can be left.
     ///
-    /// The first pass removes only the columns that `links` names. A later one also removes those that were kept at a restart, along
-    /// which rounding grows fastest, and all of them where that is asked for.
+    /// The first pass removes the columns that `links` names and those that were kept at a restart, along which rounding grows
+    /// fastest; later ones remove all columns where that is asked for or little is left of the block.
     pub fn orthonormalize(
         &self,
         y: &mut [T],
@@ -220,7 +220,6 @@ impl<T: Real> Tall<T> {
         stream: &mut Stream,
         exec: &Exec,
     ) -> Result<Orthonormalized> {
-        let mut is_strange = links.all;
         let mut coefficients = Mat::zeros(self.width(), cols);
         let mut factor = Mat::<f64>::identity(cols, cols);
         let mut selected = Selected { from: links.from, until: self.kept };
@@ -232,12 +231,12 @@ impl<T: Real> Tall<T> {
             }
             let Whitening { transform, inverse, lost, lengths: (least, most) } = whiten::<T>(&measured, pass > 0)?;
             let projected = largest(&measured.projection);
-            is_strange |= ORTHONORMAL * T::ROUNDOFF * most.max(projected) > links.allowed * least;
+            let is_strange = ORTHONORMAL * T::ROUNDOFF * most.max(projected) > links.allowed * least;
             coefficients += product(measured.projection.as_ref(), factor.as_ref());
             factor = product(inverse.as_ref(), factor.as_ref());
             let change = Change::new(&measured.projection, &transform, selected);
-            if is_strange {
-                selected.from = 0;
+            if links.all || is_strange {
+                selected = Selected::ALL;
             }
             let is_last = pass > 0 && error < NEARLY_ORTHONORMAL;
             if !is_last && lost.is_empty() {
