@@ -15,7 +15,7 @@ use crate::Real;
 const LARGE_BYTES: usize = 1 << 18;
 
 /// Memory that may lie idle for blocks to come, while there is work that holds a [`Reuse`].
-const IDLE_BYTES: usize = 256 << 20;
+const IDLE_BYTES: usize = 1 << 30;
 
 /// And at other times: what blocks of a few ten thousand rows need.
 const RESTING_BYTES: usize = 128 << 20;
@@ -180,15 +180,15 @@ mod tests {
     #[test]
     fn idle_memory_is_bounded_and_found_by_its_size() {
         let mut idle = Idle { users: 1, maps: Vec::new() };
-        for megabytes in [100, 8, 100, 100] {
+        for megabytes in [400, 8, 400, 400] {
             idle.give(MmapMut::map_anon(megabytes << 20).unwrap());
         }
         let sizes: Vec<usize> = idle.maps.iter().map(|map| map.len() >> 20).collect();
-        assert_eq!(sizes, [8, 100, 100]);
+        assert_eq!(sizes, [8, 400, 400]);
         assert!(idle.take(9 << 20).is_none());
         assert_eq!(idle.take(8 << 20).map(|map| map.len()), Some(8 << 20));
         idle.users = 0;
         idle.give(MmapMut::map_anon(8 << 20).unwrap());
-        assert_eq!(idle.maps.len(), 2);
+        assert_eq!(idle.maps.len(), 1);
     }
 }

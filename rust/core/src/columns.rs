@@ -3,7 +3,9 @@
 //! Sums over rows run in double precision, in pieces of fixed length added in order, so they do not depend on the number
 //! of threads. Every function costs one pass over its blocks.
 
-use mdt_dense::MatRef;
+use std::ops::Range;
+
+use mdt_dense::{Accum, MatMut, MatRef, Product};
 
 use crate::block::Block;
 use crate::exec::Exec;
@@ -11,6 +13,8 @@ use crate::{Error, Real, Result};
 
 /// Rows of a piece: enough to be worth a task, few enough to stay in the second cache.
 const ROWS: usize = 4096;
+/// Rows that are multiplied at a time, in double precision: two blocks of them stay in cache.
+const FEW_ROWS: usize = 256;
 
 /// Directions with less than this fraction of the largest singular value count as dependent.
 const DEPENDENT: f64 = 1e-6;
@@ -20,14 +24,22 @@ pub(crate) fn gram<T: Real>(x: &[T], x_cols: usize, y: &[T], y_cols: usize, exec
     let pieces: Vec<_> = x.chunks(ROWS * x_cols).zip(y.chunks(ROWS * y_cols)).collect();
     let partial = exec.map(pieces.len(), |p| {
         let mut sums = vec![0.0; x_cols * y_cols];
-        for (a, b) in pieces[p].0.chunks_exact(x_cols).zip(pieces[p].1.chunks_exact(y_cols)) {
-            for (line, a) in sums.chunks_exact_mut(y_cols).zip(a) {
-                line.iter_mut().zip(b).for_each(|(sum, b)| *sum += a.to_f64() * b.to_f64());
-            }
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for (a, b) in pieces[p].0.chunks(FEW_ROWS * x_cols).zip(pieces[p].1.chunks(FEW_ROWS * y_cols)) {
+            let (left, right) = (in_double(a, x_cols, &mut left), in_double(b, y_cols, &mut right));
+            let sums = MatMut::from_row_major_slice_mut(&mut sums, x_cols, y_cols);
+            f64::multiply(sums, Accum::Add, left.transpose(), right, 1.0);
         }
         Ok(sums)
     })?;
     Ok(add_in_order(partial, x_cols * y_cols))
+}
+
+/// Rows of a block, as they are multiplied.
+fn in_double<'a, T: Real>(rows: &[T], cols: usize, copy: &'a mut Vec<f64>) -> MatRef<'a, f64> {
+    copy.clear();
+    copy.extend(rows.iter().map(|v| v.to_f64()));
+    MatRef::from_row_major_slice(copy, rows.len() / cols, cols)
 }
 
 /// Squared Euclidean norm of each column.
@@ -52,19 +64,18 @@ pub(crate) fn add_product<T: Real>(
     c: &[f64],
     exec: &Exec,
 ) -> Result<()> {
+    let c = MatRef::from_row_major_slice(c, y_cols, x_cols);
     exec.for_pieces(
         x,
-        ROWS * x_cols,
-        || vec![0.0; x_cols],
-        |first, piece, sums| {
-            let rows = y[first / x_cols * y_cols..].chunks_exact(y_cols);
-            for (row, coefficients) in piece.chunks_exact_mut(x_cols).zip(rows) {
-                sums.iter_mut().zip(&*row).for_each(|(sum, v)| *sum = v.to_f64());
-                for (a, line) in coefficients.iter().zip(c.chunks_exact(x_cols)) {
-                    sums.iter_mut().zip(line).for_each(|(sum, c)| *sum += a.to_f64() * c);
-                }
-                row.iter_mut().zip(&*sums).for_each(|(v, sum)| *v = T::from_f64(*sum));
-            }
+        FEW_ROWS * x_cols,
+        || (Vec::new(), Vec::new()),
+        |first, piece, (sums, copy)| {
+            let n_rows = piece.len() / x_cols;
+            let rows = &y[first / x_cols * y_cols..][..n_rows * y_cols];
+            in_double(piece, x_cols, sums);
+            let target = MatMut::from_row_major_slice_mut(sums, n_rows, x_cols);
+            f64::multiply(target, Accum::Add, in_double(rows, y_cols, copy), c, 1.0);
+            piece.iter_mut().zip(&*sums).for_each(|(v, &sum)| *v = T::from_f64(sum));
             Ok(())
         },
     )
@@ -102,6 +113,56 @@ pub(crate) fn scale<T: Real>(x: &mut [T], a: &[f64], exec: &Exec) -> Result<()> 
             Ok(())
         },
     )
+}
+
+/// One block with the columns of several, each given with its number of columns.
+pub(crate) fn side_by_side<T: Real>(blocks: &[(&[T], usize)], exec: &Exec) -> Result<Block<T>> {
+    let width: usize = blocks.iter().map(|&(_, cols)| cols).sum();
+    let mut out = Block::unset(blocks.iter().map(|(block, _)| block.len()).sum());
+    exec.for_pieces(
+        &mut out,
+        ROWS * width,
+        || (),
+        |first, piece, ()| {
+            for (i, row) in piece.chunks_exact_mut(width).enumerate() {
+                let (i, mut at) = (first / width + i, 0);
+                for &(block, cols) in blocks {
+                    row[at..at + cols].copy_from_slice(&block[i * cols..(i + 1) * cols]);
+                    at += cols;
+                }
+            }
+            Ok(())
+        },
+    )?;
+    Ok(out)
+}
+
+/// Takes the first columns off a block of `width` of them.
+pub(crate) fn split_columns<T: Real>(
+    block: Block<T>,
+    width: usize,
+    cols: usize,
+    exec: &Exec,
+) -> Result<(Block<T>, Block<T>)> {
+    if width == cols {
+        return Ok((block, Block::zeros(0)));
+    }
+    let take = |columns: Range<usize>| -> Result<Block<T>> {
+        let count = columns.len();
+        let mut out = Block::unset(block.len() / width * count);
+        exec.for_pieces(
+            &mut out,
+            ROWS * count,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                let rows = block[first / count * width..].chunks_exact(width);
+                piece.chunks_exact_mut(count).zip(rows).for_each(|(to, row)| to.copy_from_slice(&row[columns.clone()]));
+                Ok(())
+            },
+        )?;
+        Ok(out)
+    };
+    Ok((take(0..cols)?, take(cols..width)?))
 }
 
 /// Singular values of a tall block, ascending, and its right singular vectors in the columns of a row-major matrix. Values
@@ -165,6 +226,16 @@ mod tests {
                 assert!((products[i * cols + j] - expected).abs() < 1e-13, "{i} {j}: {}", products[i * cols + j]);
             }
         }
+    }
+
+    #[test]
+    fn blocks_side_by_side_come_apart_again() {
+        let exec = Exec::with_threads(2);
+        let (x, y) = (random_block(ROWS + 3, 2, 3), random_block(ROWS + 3, 5, 4));
+        let both = side_by_side(&[(&x, 2), (&y, 5)], &exec).unwrap();
+        assert_eq!(both[7 * ROWS..7 * ROWS + 3], [x[2 * ROWS], x[2 * ROWS + 1], y[5 * ROWS]]);
+        let (first, rest) = split_columns(both, 7, 2, &exec).unwrap();
+        assert_eq!((&*first, &*rest), (&*x, &*y));
     }
 
     #[test]

@@ -13,9 +13,9 @@
 //! - The cost is the gather of `x[j, :]`, one random read of `cols` elements an entry. Columns of the entries ahead are known,
 //!   so their lines are requested early.
 //! - Multiplications and additions are not fused: the result is the same on every machine, whatever its vector width.
-//! - `P^T = D P D^-1` for a reversible walk (`P = D^-1 K`, `K` symmetric): the transposed product reads the same arrays
-//!   and scales on the fly; no transpose is stored. In a chain of single walks the diagonals between two steps are applied to the
-//!   rows that one writes and the other reads, so that nothing is scaled entry by entry.
+//! - `P^T = D P D^-1` for a reversible walk (`P = D^-1 K`, `K` symmetric): the transposed product reads the same arrays, and
+//!   no transpose is stored. `D^-1` is applied to a copy of the input, or in a chain of single walks to the rows that one
+//!   step writes and the other reads: nothing is scaled entry by entry.
 
 use std::ops::Range;
 
@@ -32,20 +32,13 @@ const WORK_PER_PIECE: usize = 1 << 17;
 /// Longer rows are summed in segments, so that the rounding error of a hub joined to everybody stays that of a short row.
 const SEGMENT: usize = 1024;
 
-/// The diagonal `D` of a reversible walk and its inverse.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Conjugation<'a, T> {
-    pub degrees: &'a [T],
-    pub inverse_degrees: &'a [T],
-}
-
 /// One weighted matrix of a step, and the block that it is applied to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term<'a, T> {
     pub weight: T,
     pub matrix: &'a Csr<T>,
-    /// Apply `D M D^-1` instead of `M`.
-    pub conjugation: Option<Conjugation<'a, T>>,
+    /// A diagonal that the matrix is multiplied by from the left.
+    pub scale: Option<&'a [T]>,
     pub input: &'a [T],
 }
 
@@ -166,13 +159,8 @@ fn tile<T: Real, const W: usize>(
         add_scaled(&mut acc, remainder.identity, &remainder.input[i * cols + from..][..W]);
     }
     for term in terms {
-        match term.conjugation {
-            None => gather(&mut acc, term, cols, i, from, |_, value| term.weight * value),
-            Some(Conjugation { degrees, inverse_degrees }) => {
-                let left = term.weight * degrees[i];
-                gather(&mut acc, term, cols, i, from, |j, value| (left * value) * inverse_degrees[j]);
-            }
-        }
+        let factor = term.scale.map_or(term.weight, |scale| term.weight * scale[i]);
+        gather(&mut acc, term, cols, i, from, factor);
     }
     for scale in remainder.scales {
         acc.iter_mut().for_each(|v| *v *= scale[i]);
@@ -180,7 +168,7 @@ fn tile<T: Real, const W: usize>(
     row[from..from + W].copy_from_slice(&acc);
 }
 
-/// Adds `sum_j coefficient(j, M_ij) * input[j, from..from + W]` to the accumulators.
+/// Adds `factor * sum_j M_ij * input[j, from..from + W]` to the accumulators.
 #[inline(always)]
 fn gather<T: Real, const W: usize>(
     acc: &mut [T; W],
@@ -188,16 +176,16 @@ fn gather<T: Real, const W: usize>(
     cols: usize,
     i: usize,
     from: usize,
-    coefficient: impl Fn(usize, T) -> T,
+    factor: T,
 ) {
     let range = term.matrix.range(i);
     if range.len() <= SEGMENT {
-        return gather_segment(acc, term, cols, range, from, coefficient);
+        return gather_segment(acc, term, cols, range, from, factor);
     }
     for start in range.clone().step_by(SEGMENT) {
         let mut segment = [T::ZERO; W];
         let entries = start..range.end.min(start + SEGMENT);
-        gather_segment(&mut segment, term, cols, entries, from, &coefficient);
+        gather_segment(&mut segment, term, cols, entries, from, factor);
         add_scaled(acc, T::ONE, &segment);
     }
 }
@@ -209,13 +197,13 @@ fn gather_segment<T: Real, const W: usize>(
     cols: usize,
     entries: Range<usize>,
     from: usize,
-    coefficient: impl Fn(usize, T) -> T,
+    factor: T,
 ) {
     // A block that is one tile wide has a stride that the compiler knows.
     if cols == W {
-        gather_strided(acc, term, W, entries, from, coefficient);
+        gather_strided(acc, term, W, entries, from, factor);
     } else {
-        gather_strided(acc, term, cols, entries, from, coefficient);
+        gather_strided(acc, term, cols, entries, from, factor);
     }
 }
 
@@ -226,7 +214,7 @@ fn gather_strided<T: Real, const W: usize>(
     stride: usize,
     entries: Range<usize>,
     from: usize,
-    coefficient: impl Fn(usize, T) -> T,
+    factor: T,
 ) {
     let (indices, values) = (term.matrix.indices(), &term.matrix.values()[entries.clone()]);
     let here = &indices[entries.clone()];
@@ -236,8 +224,7 @@ fn gather_strided<T: Real, const W: usize>(
     let mut sums = *acc;
     for ((&j, &value), &ahead) in here.iter().zip(values).zip(ahead) {
         prefetch::<T, W>(input, ahead as usize * stride);
-        let j = j as usize;
-        add_scaled(&mut sums, coefficient(j, value), &input[j * stride..][..W]);
+        add_scaled(&mut sums, factor * value, &input[j as usize * stride..][..W]);
     }
     *acc = sums;
 }
@@ -298,14 +285,12 @@ mod tests {
         let values: Vec<f64> = (0..3 * n).map(|k| 0.25 + (k % 13) as f64).collect();
         let matrix = Csr::new(n, indptr, indices, values).unwrap();
         let degrees: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
-        let inverse: Vec<f64> = degrees.iter().map(|d| 1.0 / d).collect();
         for cols in [1, 3, 4, 31, 32, 33, 63, 70] {
             let x: Vec<f64> = (0..n * cols).map(|k| ((k * 37) % 101) as f64 / 7.0).collect();
             let offset: Vec<f64> = (0..cols).map(|c| c as f64).collect();
-            let conjugation = Conjugation { degrees: &degrees, inverse_degrees: &inverse };
             let terms = [
-                Term { weight: 0.5, matrix: &matrix, conjugation: None, input: &x },
-                Term { weight: 2.0, matrix: &matrix, conjugation: Some(conjugation), input: &x },
+                Term { weight: 0.5, matrix: &matrix, scale: None, input: &x },
+                Term { weight: 2.0, matrix: &matrix, scale: Some(&degrees), input: &x },
             ];
             let remainder =
                 Remainder { identity: 0.125, input: &x, offset: Some(&offset), scales: &[&degrees, &degrees] };
@@ -317,7 +302,7 @@ mod tests {
                     let (columns, entries) = matrix.row(i);
                     for (&j, v) in columns.iter().zip(entries) {
                         let j = j as usize;
-                        expected += (0.5 + 2.0 * degrees[i] / degrees[j]) * v * x[j * cols + c];
+                        expected += (0.5 + 2.0 * degrees[i]) * v * x[j * cols + c];
                     }
                     expected *= degrees[i] * degrees[i];
                     assert!((out[i * cols + c] - expected).abs() <= 1e-12 * expected.abs(), "{cols} {i} {c}");

@@ -10,7 +10,7 @@ use crate::block::Block;
 use crate::exec::Exec;
 use crate::operator_set::{OperatorSet, Power, Step};
 use crate::sparse_step::{Remainder, column_means, sparse_step};
-use crate::transition::{Direction, Transition};
+use crate::transition::{Direction, Transition, scale_rows};
 use crate::{Error, Real, Result};
 
 /// Blocks up to this many columns go through the chain in one piece.
@@ -183,7 +183,9 @@ impl<'a, T: Real> Trajectory<'a, T> {
             while done < power.exponent {
                 let mut next = Block::unset(x.len());
                 let input = reached.as_ref().map_or(x, |block| &block[..]);
-                let term = self.set.walks()[power.base].term(T::ONE, direction, input);
+                let walk = &self.set.walks()[power.base];
+                let prepared = walk.prepare(direction, input, cols, exec)?;
+                let term = walk.term(T::ONE, direction, prepared.as_deref().unwrap_or(input));
                 sparse_step(&[term], Remainder::none(), cols, &mut next, exec)?;
                 reached = Some(Arc::new(next));
                 done += 1;
@@ -205,15 +207,16 @@ impl<'a, T: Real> Trajectory<'a, T> {
     ) -> Result<()> {
         exec.check()?;
         let lower = self.lower_powers(&step.powers, x, cols, direction, exec)?;
-        let terms: Vec<_> = step
-            .powers
-            .iter()
-            .zip(&lower)
-            .map(|(p, lower)| {
-                let input = lower.as_ref().map_or(x, |block| &block[..]);
-                self.set.walks()[p.base].term(T::from_f64(p.weight), direction, input)
-            })
-            .collect();
+        let mut prepared = Vec::with_capacity(lower.len());
+        let input = |p: usize| lower[p].as_ref().map_or(x, |block| &block[..]);
+        for (p, power) in step.powers.iter().enumerate() {
+            prepared.push(self.set.walks()[power.base].prepare(direction, input(p), cols, exec)?);
+        }
+        let term = |(p, power): (usize, &Power)| {
+            let input = prepared[p].as_deref().unwrap_or_else(|| input(p));
+            self.set.walks()[power.base].term(T::from_f64(power.weight), direction, input)
+        };
+        let terms: Vec<_> = step.powers.iter().enumerate().map(term).collect();
         let offset = if step.uniform == 0.0 {
             None
         } else {
@@ -237,21 +240,8 @@ fn transposed_word<'b, T: Real>(
     mut source: &'b mut [T],
     exec: &Exec,
 ) -> Result<()> {
-    const ROWS: usize = 4096;
     let diagonals: Vec<(&[T], &[T])> = walks.iter().rev().filter_map(|walk| walk.diagonals()).collect();
-    let (_, inverse) = diagonals[0];
-    exec.for_pieces(
-        source,
-        ROWS * cols,
-        || (),
-        |first, piece, ()| -> Result<()> {
-            let rows = piece.chunks_exact_mut(cols).zip(x[first..].chunks_exact(cols));
-            for ((row, given), &d) in rows.zip(&inverse[first / cols..]) {
-                row.iter_mut().zip(given).for_each(|(out, &v)| *out = d * v);
-            }
-            Ok(())
-        },
-    )?;
+    scale_rows(diagonals[0].1, x, cols, source, exec)?;
     for (s, walk) in walks.iter().rev().enumerate() {
         if s > 0 {
             std::mem::swap(&mut target, &mut source);

@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
+use crate::block::Block;
 use crate::csr::Csr;
 use crate::exec::Exec;
-use crate::sparse_step::{Conjugation, Term};
+use crate::sparse_step::Term;
 use crate::{Error, Real, Result};
 
 /// Which way a matrix is applied to a block of column vectors.
@@ -150,16 +151,43 @@ impl<T: Real> Transition<T> {
         self.matrix.n_rows()
     }
 
-    /// The kernel's term for `weight * P input` or `weight * P^T input`.
-    pub(crate) fn term<'a>(&'a self, weight: T, direction: Direction, input: &'a [T]) -> Term<'a, T> {
-        let plain = |matrix| Term { weight, matrix, conjugation: None, input };
-        match (direction, &self.degrees) {
-            (Direction::Forward, _) => plain(&self.matrix),
-            (Direction::Transposed, Some(d)) => {
-                let conjugation = Conjugation { degrees: &d.degrees, inverse_degrees: &d.inverse };
-                Term { conjugation: Some(conjugation), ..plain(&self.matrix) }
+    /// What the matrix is applied to in a step, if that is not the block itself: `D^-1 x` on the transposed way of a reversible
+    /// walk.
+    pub(crate) fn prepare(&self, direction: Direction, x: &[T], cols: usize, exec: &Exec) -> Result<Option<Block<T>>> {
+        match (direction, self.diagonals()) {
+            (Direction::Transposed, Some((_, inverse))) => {
+                let mut scaled = Block::unset(x.len());
+                scale_rows(inverse, x, cols, &mut scaled, exec)?;
+                Ok(Some(scaled))
             }
-            (Direction::Transposed, None) => plain(self.transpose.get_or_init(|| self.matrix.transpose())),
+            _ => Ok(None),
         }
     }
+
+    /// The kernel's term for `weight * P x` or `weight * P^T x`, with `input` as [`Self::prepare`] made it from `x`.
+    pub(crate) fn term<'a>(&'a self, weight: T, direction: Direction, input: &'a [T]) -> Term<'a, T> {
+        let (matrix, scale) = match (direction, &self.degrees) {
+            (Direction::Forward, _) => (&self.matrix, None),
+            (Direction::Transposed, Some(d)) => (&self.matrix, Some(d.degrees.as_slice())),
+            (Direction::Transposed, None) => (self.transpose.get_or_init(|| self.matrix.transpose()), None),
+        };
+        Term { weight, matrix, scale, input }
+    }
+}
+
+/// `out = diag(scale) x`.
+pub(crate) fn scale_rows<T: Real>(scale: &[T], x: &[T], cols: usize, out: &mut [T], exec: &Exec) -> Result<()> {
+    const ROWS: usize = 4096;
+    exec.for_pieces(
+        out,
+        ROWS * cols,
+        || (),
+        |first, piece, ()| {
+            let rows = piece.chunks_exact_mut(cols).zip(x[first..].chunks_exact(cols));
+            for ((row, given), &factor) in rows.zip(&scale[first / cols..]) {
+                row.iter_mut().zip(given).for_each(|(out, &v)| *out = factor * v);
+            }
+            Ok(())
+        },
+    )
 }

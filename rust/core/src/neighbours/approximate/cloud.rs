@@ -1,5 +1,7 @@
 //! The points of a search in the order in which they lie near each other.
 
+use std::ops::Range;
+
 use mdt_dense::{Accum, MatMut, MatRef};
 
 use super::super::points::{DensePoints, Keys, sum_terms};
@@ -29,19 +31,61 @@ impl<E: Real> Cloud<E> {
 
     fn with_norms(data: Vec<E>, dimension: usize, exec: &Exec) -> Result<Self> {
         let row = |i: usize| &data[i * dimension..(i + 1) * dimension];
-        let squared = |x: &[E]| sum_terms(dimension, |k| x[k].to_f64() * x[k].to_f64());
-        let norms = fill_rows(data.len() / dimension, 1, |i, norm| norm[0] = E::from_f64(squared(row(i))), exec)?;
+        let norms = fill_rows(data.len() / dimension, 1, |i, norm| norm[0] = squared_norm(row(i)), exec)?;
         Ok(Self { data, norms, dimension })
     }
 
-    /// `|y|^2 - 2 x.y` for each `x` of some points and every `y` of the places `first..first + count`, a line for each `x`.
-    #[inline(always)]
-    pub fn compare(&self, points: &[u32], first: usize, count: usize) -> Vec<E> {
+    fn with_own_norms(data: Vec<E>, dimension: usize) -> Self {
+        let norms = data.chunks_exact(dimension).map(squared_norm).collect();
+        Self { data, norms, dimension }
+    }
+
+    /// No points yet, see [`Self::gather`].
+    pub fn empty(dimension: usize) -> Self {
+        Self { data: Vec::new(), norms: Vec::new(), dimension }
+    }
+
+    /// Brings together some points of another cloud, in place of those that are here.
+    pub fn gather(&mut self, cloud: &Self, points: &[u32]) {
+        self.data.clear();
+        self.norms.clear();
+        for &p in points {
+            self.data.extend_from_slice(cloud.row(p));
+            self.norms.push(cloud.norms[p as usize]);
+        }
+    }
+
+    /// Every point here at the mean of those points of another cloud that have its label; one that has none stays.
+    pub fn moved(&self, cloud: &Self, points: &[u32], labels: &[u32]) -> Self {
         let d = self.dimension;
-        let rows: Vec<E> = points.iter().flat_map(|&p| self.row(p)).copied().collect();
-        let mut values = vec![E::ZERO; points.len() * count];
-        multiply(&rows, &self.data[first * d..(first + count) * d], d, &self.norms[first..first + count], &mut values);
+        let (mut sums, mut counts) = (vec![0.0; self.data.len()], vec![0.0; self.len()]);
+        for (&point, &label) in points.iter().zip(labels) {
+            counts[label as usize] += 1.0;
+            let sums = &mut sums[label as usize * d..][..d];
+            sums.iter_mut().zip(cloud.row(point)).for_each(|(sum, x)| *sum += x.to_f64());
+        }
+        let mean =
+            |(k, &old): (usize, &E)| if counts[k / d] > 0.0 { E::from_f64(sums[k] / counts[k / d]) } else { old };
+        Self::with_own_norms(self.data.iter().enumerate().map(mean).collect(), d)
+    }
+
+    /// `-2 x.y` for each `x` of the first places here and every `y` of some places there, a line for each `x`. With `|x|^2` and
+    /// `|y|^2`, see [`Self::norms`], these are squared distances up to rounding.
+    #[inline(always)]
+    pub fn multiply<'v>(&self, count: usize, others: &Self, there: Range<usize>, values: &'v mut Vec<E>) -> &'v [E] {
+        let d = self.dimension;
+        let (xs, ys) = (&self.data[..count * d], &others.data[there.start * d..there.end * d]);
+        values.resize(count * there.len(), E::ZERO);
+        let product = MatMut::from_row_major_slice_mut(values, count, there.len());
+        let left = MatRef::from_row_major_slice(xs, count, d);
+        let right = MatRef::from_row_major_slice(ys, there.len(), d).transpose();
+        E::multiply(product, Accum::Replace, left, right, E::from_f64(-2.0));
         values
+    }
+
+    /// `|x|^2` of every point.
+    pub fn norms(&self) -> &[E] {
+        &self.norms
     }
 
     pub fn len(&self) -> usize {
@@ -64,9 +108,13 @@ impl<E: Real> Cloud<E> {
     }
 }
 
+fn squared_norm<E: Real>(x: &[E]) -> E {
+    E::from_f64(sum_terms(x.len(), |k| x[k].to_f64() * x[k].to_f64()))
+}
+
 /// Sums of eight interleaved terms, in an order that depends on the length alone.
 #[inline(always)]
-fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
+pub(super) fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
     let mut sums = [E::ZERO; 8];
     let (heads, tails) = (x.chunks_exact(8), y.chunks_exact(8));
     let (rest_x, rest_y) = (heads.remainder(), tails.remainder());
@@ -80,57 +128,4 @@ fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
         sums[lane] += (a - b) * (a - b);
     }
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
-}
-
-/// `|y|^2 - 2 x.y` for every row `x` of `xs` and `y` of `ys`.
-#[inline(always)]
-fn multiply<E: Real>(xs: &[E], ys: &[E], dimension: usize, norms: &[E], out: &mut [E]) {
-    let (m, n) = (xs.len() / dimension, ys.len() / dimension);
-    let left = MatRef::from_row_major_slice(xs, m, dimension);
-    let right = MatRef::from_row_major_slice(ys, n, dimension).transpose();
-    let product = MatMut::from_row_major_slice_mut(&mut *out, m, n);
-    E::multiply(product, Accum::Replace, left, right, E::from_f64(-2.0));
-    for line in out.chunks_exact_mut(n) {
-        line.iter_mut().zip(norms).for_each(|(value, &norm)| *value += norm);
-    }
-}
-
-/// A few points brought together, and products between them.
-pub(super) struct Gathered<E> {
-    rows: Vec<E>,
-    norms: Vec<E>,
-    values: Vec<E>,
-    dimension: usize,
-}
-
-impl<E: Real> Gathered<E> {
-    pub fn new(dimension: usize) -> Self {
-        Self { rows: Vec::new(), norms: Vec::new(), values: Vec::new(), dimension }
-    }
-
-    /// Brings together these points.
-    pub fn gather(&mut self, cloud: &Cloud<E>, points: &[u32]) {
-        self.rows.clear();
-        self.norms.clear();
-        for &p in points {
-            self.rows.extend_from_slice(cloud.row(p));
-            self.norms.push(cloud.norms[p as usize]);
-        }
-    }
-
-    /// `|y|^2 - 2 x.y` for each `x` of the rows `first..first + count` and every `y`, a line for each `x`: squared distances
-    /// up to rounding and to `|x|^2`, see [`Self::norm`].
-    #[inline(always)]
-    pub fn compare(&mut self, first: usize, count: usize) -> &mut [E] {
-        let d = self.dimension;
-        self.values.clear();
-        self.values.resize(count * self.norms.len(), E::ZERO);
-        multiply(&self.rows[first * d..(first + count) * d], &self.rows, d, &self.norms, &mut self.values);
-        &mut self.values
-    }
-
-    /// `|x|^2` of a gathered row.
-    pub fn norm(&self, row: usize) -> E {
-        self.norms[row]
-    }
 }

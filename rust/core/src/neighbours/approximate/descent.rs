@@ -1,6 +1,6 @@
 //! Neighbours of neighbours are likely neighbours: rounds in which all pairs around each point are compared (NN-descent).
 
-use super::cloud::{Cloud, Gathered};
+use super::cloud::Cloud;
 use super::graph::{Finds, Graph};
 use crate::exec::Exec;
 use crate::random::mix;
@@ -52,9 +52,9 @@ impl<E: Real> pulp::WithSimd for Meet<'_, E> {
     fn with_simd<S: pulp::Simd>(self, _: S) -> Finds<E> {
         let Self { cloud, worst, meetings: Meetings { members, bounds } } = self;
         let mut finds = Finds::new(cloud.len());
-        let mut gathered = Gathered::new(cloud.dimension());
+        let (mut gathered, mut values) = (Cloud::empty(cloud.dimension()), Vec::new());
         for &(fresh, settled, end) in bounds {
-            compare(cloud, worst, &members[fresh..end], settled - fresh, &mut gathered, &mut finds);
+            compare(cloud, worst, &members[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut finds);
         }
         finds
     }
@@ -67,7 +67,7 @@ fn compare<E: Real>(
     worst: &[E],
     members: &[u32],
     fresh: usize,
-    gathered: &mut Gathered<E>,
+    (gathered, values): (&mut Cloud<E>, &mut Vec<E>),
     finds: &mut Finds<E>,
 ) {
     if fresh == 0 || members.len() < 2 {
@@ -75,16 +75,15 @@ fn compare<E: Real>(
     }
     gathered.gather(cloud, members);
     let bars: Vec<E> = members.iter().map(|&p| worst[p as usize]).collect();
-    let norms: Vec<E> = (0..fresh).map(|i| gathered.norm(i)).collect();
     let n = members.len();
-    let values = gathered.compare(0, fresh);
+    let values = gathered.multiply(fresh, gathered, 0..n, values);
+    let norms = gathered.norms();
     for (i, &p) in members[..fresh].iter().enumerate() {
         let line = &values[i * n..(i + 1) * n];
         let (own, norm) = (bars[i], norms[i]);
-        // The squared distance is about the value and `|x|^2`.
-        let is_near = |j: usize| line[j] + norm < if bars[j] < own { own } else { bars[j] };
-        // Counted first, because few pairs are near and counting takes many of them at a time.
-        if (i + 1..n).filter(|&j| is_near(j)).count() == 0 {
+        let is_near = |j: usize| line[j] + norms[j] + norm < if bars[j] < own { own } else { bars[j] };
+        // All are looked at before any is: few pairs are near, and so the compiler takes many at a time.
+        if (i + 1..n).fold(0, |any, j| any | u8::from(is_near(j))) == 0 {
             continue;
         }
         for (j, &q) in members.iter().enumerate().skip(i + 1) {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::cloud::Cloud;
+use super::compare::Group;
 use crate::exec::Exec;
 use crate::random::{Stream, mix};
 use crate::{Real, Result};
@@ -17,6 +18,17 @@ pub(super) struct Leaves {
     pub order: Vec<u32>,
     /// Which of them each leaf has.
     pub ranges: Vec<Range<usize>>,
+}
+
+impl Leaves {
+    /// The points of each leaf, which may be neighbours of each other.
+    pub fn groups(&self) -> Vec<Group<'_>> {
+        let group = |range: &Range<usize>| {
+            let points = &self.order[range.clone()];
+            Group { points, candidates: points }
+        };
+        self.ranges.iter().map(group).collect()
+    }
 }
 
 /// Grows a tree until no leaf has more than `largest` points. Directions are differences of two points of the node, so they

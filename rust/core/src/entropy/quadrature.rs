@@ -1,0 +1,186 @@
+//! What is left of singular values after deflation, seen through random sign vectors.
+//!
+//! The vectors of several times walk together: a step costs little more for many columns than for few, because what takes
+//! time is to fetch the rows they lie in. All begin with the same sign vectors; those with the shortest way arrive first
+//! and wait for the others.
+
+use super::gauss::gauss_rule;
+use super::{Leading, Moments, random_signs};
+use crate::block::Block;
+use crate::columns::{add_product, combine, gram, scale, side_by_side, split_columns, squared_norms};
+use crate::exec::Exec;
+use crate::trajectory::Trajectory;
+use crate::transition::Direction;
+use crate::{Real, Result};
+
+/// How the probes of one time go.
+pub(super) struct Effort {
+    pub time: usize,
+    pub probes: usize,
+    /// Products with `A` or `A^T` for each probe, at most.
+    pub max_steps: usize,
+    /// Stop before when two successive rules agree to this fraction of `sum sigma`.
+    pub tolerance: f64,
+    pub seed: u64,
+}
+
+/// `z^T f z` for each probe, and its distance from the nearer of the two rules that it is mixed from.
+#[derive(Debug)]
+pub(super) struct Quadrature {
+    pub moments: Vec<Moments>,
+    pub gaps: Vec<Moments>,
+    /// Products of one vector with one step.
+    pub column_steps: usize,
+}
+
+/// Quadrature for `A (I - P P^T)`, `A = W^t`, at increasing times `t`.
+pub(super) fn quadratures<T: Real>(
+    walk: &Trajectory<'_, T>,
+    times: &[(Effort, &Leading<T>)],
+    exec: &Exec,
+) -> Result<Vec<Quadrature>> {
+    let mut probes = Vec::with_capacity(times.len());
+    for (effort, leading) in times {
+        probes.push(Probes::new(walk.n(), effort, leading, exec)?);
+    }
+    let mut found: Vec<Option<Quadrature>> = times.iter().map(|_| None).collect();
+    let mut direction = Direction::Forward;
+    while found.iter().any(Option::is_none) {
+        exec.check()?;
+        let mut going: Vec<_> = probes.iter_mut().zip(&mut found).filter(|(_, found)| found.is_none()).collect();
+        let from: Vec<_> = going.iter().map(|(p, _)| (p.effort.time, &*p.current, p.effort.probes)).collect();
+        let arrived = walk_together(walk, &from, direction, exec)?;
+        for ((probes, found), next) in going.iter_mut().zip(arrived) {
+            probes.enter(next, direction, exec)?;
+            **found = probes.result(walk.steps().len());
+        }
+        direction = match direction {
+            Direction::Forward => Direction::Transposed,
+            Direction::Transposed => Direction::Forward,
+        };
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// `W^t x`, or with `W^T`, for blocks `x` with increasing times `t` of their own and some columns.
+fn walk_together<T: Real>(
+    walk: &Trajectory<'_, T>,
+    blocks: &[(usize, &[T], usize)],
+    direction: Direction,
+    exec: &Exec,
+) -> Result<Vec<Block<T>>> {
+    let mut width = blocks.iter().map(|&(_, _, cols)| cols).sum();
+    let mut together = side_by_side(&blocks.iter().map(|&(_, block, cols)| (block, cols)).collect::<Vec<_>>(), exec)?;
+    let mut reached = 0;
+    let mut arrived = Vec::with_capacity(blocks.len());
+    for &(time, _, cols) in blocks {
+        let mut next = Block::unset(together.len());
+        walk.power(time - reached).apply(&together, width, direction, &mut next, exec)?;
+        reached = time;
+        let (here, rest) = split_columns(next, width, cols, exec)?;
+        arrived.push(here);
+        (together, width) = (rest, width - cols);
+    }
+    Ok(arrived)
+}
+
+/// The Lanczos process of all probes of one time.
+struct Probes<'a, T> {
+    effort: &'a Effort,
+    leading: &'a Leading<T>,
+    /// Squared length of each probe.
+    masses: Vec<f64>,
+    current: Block<T>,
+    previous: Block<T>,
+    couplings: Vec<Vec<f64>>,
+    /// Moments of each probe by the rules of 1, 2, ... steps.
+    rules: Vec<Vec<Moments>>,
+}
+
+impl<'a, T: Real> Probes<'a, T> {
+    fn new(n: usize, effort: &'a Effort, leading: &'a Leading<T>, exec: &Exec) -> Result<Self> {
+        let cols = effort.probes;
+        let mut current = random_signs::<T>(n, cols, effort.seed, 0);
+        project_off(&mut current, cols, leading, exec)?;
+        let masses = squared_norms(&current, cols, exec)?;
+        scale(&mut current, &masses.iter().map(|m| inverse(m.sqrt())).collect::<Vec<_>>(), exec)?;
+        let (previous, couplings) = (Block::zeros(0), vec![Vec::new(); cols]);
+        Ok(Self { effort, leading, masses, current, previous, couplings, rules: Vec::new() })
+    }
+
+    /// Goes on with the product of the current vectors and `A` or `A^T`.
+    fn enter(&mut self, mut next: Block<T>, direction: Direction, exec: &Exec) -> Result<()> {
+        let cols = self.effort.probes;
+        if direction == Direction::Transposed {
+            project_off(&mut next, cols, self.leading, exec)?;
+        }
+        if !self.rules.is_empty() {
+            let last: Vec<f64> = self.couplings.iter().map(|c| -c[c.len() - 1]).collect();
+            combine(&mut next, &vec![1.0; cols], &self.previous, &last, exec)?;
+        }
+        let norms = squared_norms(&next, cols, exec)?;
+        for (coupling, norm) in self.couplings.iter_mut().zip(&norms) {
+            // What is left after the vectors span an invariant space is rounding.
+            let largest = coupling.iter().copied().fold(0.0, f64::max);
+            let norm = norm.sqrt();
+            coupling.push(if norm > 8.0 * T::ROUNDOFF * largest { norm } else { 0.0 });
+        }
+        let factors: Vec<f64> = self.couplings.iter().map(|c| inverse(c[c.len() - 1])).collect();
+        scale(&mut next, &factors, exec)?;
+        self.previous = std::mem::replace(&mut self.current, next);
+        self.rules.push(self.couplings.iter().zip(&self.masses).map(|(c, &mass)| integrate(c, mass)).collect());
+        Ok(())
+    }
+
+    /// The sums, once two successive rules agree or there were enough steps.
+    fn result(&self, steps_of_walk: usize) -> Option<Quadrature> {
+        let Self { effort, leading, rules, .. } = self;
+        let step = rules.len();
+        if step == 1 {
+            return None;
+        }
+        let total = |rule: usize| rules[rule].iter().map(|m| m.linear).sum::<f64>();
+        let (last, before) = (step - 1, step - 2);
+        let gap = (total(last) - total(before)).abs();
+        // The tolerance is relative to the values that are known, too.
+        let whole = 2.0 * effort.probes as f64 * leading.moments().linear + total(last) + total(before);
+        if gap > effort.tolerance * whole && step < effort.max_steps {
+            return None;
+        }
+        // Both kinds of rule close in on the truth from opposite sides; the one that moved more is farther away.
+        let moved = |rule: usize| if rule < 2 { 1.0 } else { (total(rule) - total(rule - 2)).abs() };
+        let both = moved(last) + moved(before);
+        let share = if both > 0.0 { moved(before) / both } else { 0.5 };
+        let pairs = || rules[last].iter().zip(&rules[before]);
+        let mix = |a: f64, b: f64| pairs().map(|(&x, &y)| Moments::default().plus(a, x).plus(b, y)).collect();
+        let uncertain = share.min(1.0 - share);
+        let column_steps = step * effort.time * steps_of_walk * effort.probes;
+        Some(Quadrature { moments: mix(share, 1.0 - share), gaps: mix(uncertain, -uncertain), column_steps })
+    }
+}
+
+/// `x <- x - P P^T x`.
+fn project_off<T: Real>(x: &mut [T], cols: usize, leading: &Leading<T>, exec: &Exec) -> Result<()> {
+    let (basis, basis_cols) = (&leading.right, leading.values.len());
+    if basis_cols == 0 {
+        return Ok(());
+    }
+    let coefficients: Vec<f64> = gram(basis, basis_cols, x, cols, exec)?.iter().map(|c| -c).collect();
+    add_product(x, cols, basis, basis_cols, &coefficients, exec)
+}
+
+/// `1 / value`, or 0 for 0.
+fn inverse(value: f64) -> f64 {
+    if value > 0.0 { 1.0 / value } else { 0.0 }
+}
+
+/// The moments by the Gauss rule of a tridiagonal matrix with zero diagonal, for a vector of squared length `mass`.
+fn integrate(couplings: &[f64], mass: f64) -> Moments {
+    let mut moments = Moments::default();
+    for (node, weight) in gauss_rule(couplings) {
+        moments.add(mass * weight, node.abs());
+    }
+    // Known without a rule: the first coupling is |A z| / |z|.
+    moments.square = mass * couplings[0] * couplings[0];
+    moments
+}
