@@ -115,6 +115,22 @@ pub(crate) fn scale<T: Real>(x: &mut [T], a: &[f64], exec: &Exec) -> Result<()> 
     )
 }
 
+/// `out = diag(a) x`.
+pub(crate) fn scale_rows<T: Real>(a: &[T], x: &[T], cols: usize, out: &mut [T], exec: &Exec) -> Result<()> {
+    exec.for_pieces(
+        out,
+        ROWS * cols,
+        || (),
+        |first, piece, ()| {
+            let rows = piece.chunks_exact_mut(cols).zip(x[first..].chunks_exact(cols));
+            for ((row, given), &a) in rows.zip(&a[first / cols..]) {
+                row.iter_mut().zip(given).for_each(|(out, &v)| *out = a * v);
+            }
+            Ok(())
+        },
+    )
+}
+
 /// One block with the columns of several, each given with its number of columns.
 pub(crate) fn side_by_side<T: Real>(blocks: &[(&[T], usize)], exec: &Exec) -> Result<Block<T>> {
     let width: usize = blocks.iter().map(|&(_, cols)| cols).sum();

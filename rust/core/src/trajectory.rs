@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use crate::block::Block;
+use crate::columns::scale_rows;
 use crate::exec::Exec;
 use crate::operator_set::{OperatorSet, Power, Step};
 use crate::sparse_step::{Remainder, column_means, sparse_step};
-use crate::transition::{Direction, Transition, scale_rows};
+use crate::transition::{Direction, Transition};
 use crate::{Error, Real, Result};
 
 /// Blocks up to this many columns go through the chain in one piece.

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::block::Block;
+use crate::columns::scale_rows;
 use crate::csr::Csr;
 use crate::exec::Exec;
 use crate::sparse_step::Term;
@@ -173,21 +174,4 @@ impl<T: Real> Transition<T> {
         };
         Term { weight, matrix, scale, input }
     }
-}
-
-/// `out = diag(scale) x`.
-pub(crate) fn scale_rows<T: Real>(scale: &[T], x: &[T], cols: usize, out: &mut [T], exec: &Exec) -> Result<()> {
-    const ROWS: usize = 4096;
-    exec.for_pieces(
-        out,
-        ROWS * cols,
-        || (),
-        |first, piece, ()| {
-            let rows = piece.chunks_exact_mut(cols).zip(x[first..].chunks_exact(cols));
-            for ((row, given), &factor) in rows.zip(&scale[first / cols..]) {
-                row.iter_mut().zip(given).for_each(|(out, &v)| *out = factor * v);
-            }
-            Ok(())
-        },
-    )
 }

@@ -41,7 +41,7 @@ impl<E: Real> Cells<E> {
         centres.gather(cloud, &sample[..count]);
         for _ in 0..ROUNDS {
             let labels = nearest_centres(cloud, &sample, &centres, 1, exec)?;
-            centres = centres.moved(cloud, &sample, &labels);
+            centres = centres.moved(cloud, &sample, &labels, exec)?;
         }
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
         let mut members = vec![Vec::new(); count];
@@ -56,17 +56,13 @@ impl<E: Real> Cells<E> {
         if self.visited == self.centres.len() {
             return Ok(false);
         }
-        if self.visited == 0 {
-            self.visit_next(FIRST_CELLS, cloud, graph, exec)?;
+        let more = if self.visited == 0 {
+            FIRST_CELLS
         } else {
             let share = (CELLS_FOR_MISSING * missing).clamp(0.125, 1.0);
-            self.visit_next((share * self.visited as f64).ceil() as usize, cloud, graph, exec)?;
-        }
-        Ok(true)
-    }
-
-    fn visit_next(&mut self, count: usize, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<()> {
-        let ranks = self.visited..self.centres.len().min(self.visited + count);
+            (share * self.visited as f64).ceil() as usize
+        };
+        let ranks = self.visited..self.centres.len().min(self.visited + more);
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
         for points in all.chunks(POINTS_PER_TURN) {
             let visitors = self.visitors(cloud, points, ranks.clone(), exec)?;
@@ -75,7 +71,7 @@ impl<E: Real> Cells<E> {
             compare_groups(cloud, &groups, graph, exec)?;
         }
         self.visited = ranks.end;
-        Ok(())
+        Ok(true)
     }
 
     /// For each cell, which of some points have it at one of these ranks among their nearest.

@@ -35,11 +35,6 @@ impl<E: Real> Cloud<E> {
         Ok(Self { data, norms, dimension })
     }
 
-    fn with_own_norms(data: Vec<E>, dimension: usize) -> Self {
-        let norms = data.chunks_exact(dimension).map(squared_norm).collect();
-        Self { data, norms, dimension }
-    }
-
     /// No points yet, see [`Self::gather`].
     pub fn empty(dimension: usize) -> Self {
         Self { data: Vec::new(), norms: Vec::new(), dimension }
@@ -56,7 +51,7 @@ impl<E: Real> Cloud<E> {
     }
 
     /// Every point here at the mean of those points of another cloud that have its label; one that has none stays.
-    pub fn moved(&self, cloud: &Self, points: &[u32], labels: &[u32]) -> Self {
+    pub fn moved(&self, cloud: &Self, points: &[u32], labels: &[u32], exec: &Exec) -> Result<Self> {
         let d = self.dimension;
         let (mut sums, mut counts) = (vec![0.0; self.data.len()], vec![0.0; self.len()]);
         for (&point, &label) in points.iter().zip(labels) {
@@ -66,7 +61,7 @@ impl<E: Real> Cloud<E> {
         }
         let mean =
             |(k, &old): (usize, &E)| if counts[k / d] > 0.0 { E::from_f64(sums[k] / counts[k / d]) } else { old };
-        Self::with_own_norms(self.data.iter().enumerate().map(mean).collect(), d)
+        Self::with_norms(self.data.iter().enumerate().map(mean).collect(), d, exec)
     }
 
     /// `-2 x.y` for each `x` of the first places here and every `y` of some places there, a line for each `x`. With `|x|^2` and
