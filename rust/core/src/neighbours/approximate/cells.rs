@@ -3,29 +3,29 @@
 use std::ops::Range;
 
 use super::cloud::Cloud;
-use super::compare::{Group, compare_groups, nearest};
+use super::compare::{Comparison, Group, compare_groups};
 use super::graph::Graph;
+use super::smallest::by_value;
 use crate::exec::Exec;
 use crate::random::Stream;
 use crate::{Real, Result};
 
 /// Points of a cell, on average.
 const POINTS_PER_CELL: usize = 512;
-/// Cells that every point is compared with at first.
-const FIRST_CELLS: usize = 32;
-/// Cells that are worth visiting for a missing neighbour of each point, in units of those visited already. In round clusters of 50
-/// dimensions half as many more cells find one of twenty.
-const CELLS_FOR_MISSING: f64 = 10.0;
+/// Cells that every point is compared with before any others: what it finds there spares it most of what comes later.
+const FIRST_CELLS: usize = 2;
 /// Points for each centre, and rounds, from which the centres are found.
 const SAMPLES_PER_CENTRE: usize = 16;
 const ROUNDS: usize = 4;
 /// Points that look for their nearest centres at a time, and how many of them on one thread.
 const POINTS_PER_TURN: usize = 1 << 18;
-const POINTS_PER_PIECE: usize = 256;
+const POINTS_PER_PIECE: usize = 128;
 
 /// The points, each in the cell of the centre nearest to it.
 pub(super) struct Cells<E> {
     centres: Cloud<E>,
+    /// The cell of each point.
+    labels: Vec<u32>,
     /// The points of each cell.
     members: Vec<Vec<u32>>,
     /// So many cells nearest to it every point has been compared with.
@@ -40,73 +40,110 @@ impl<E: Real> Cells<E> {
         let mut centres = Cloud::empty(cloud.dimension());
         centres.gather(cloud, &sample[..count]);
         for _ in 0..ROUNDS {
-            let labels = nearest_centres(cloud, &sample, &centres, 1, exec)?;
+            let labels = nearest_centres(cloud, &sample, &centres, 0..1, exec)?;
             centres = centres.moved(cloud, &sample, &labels, exec)?;
         }
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
+        let labels = nearest_centres(cloud, &all, &centres, 0..1, exec)?;
         let mut members = vec![Vec::new(); count];
-        let labels = nearest_centres(cloud, &all, &centres, 1, exec)?;
         labels.iter().zip(all).for_each(|(&cell, point)| members[cell as usize].push(point));
-        Ok(Self { centres, members, visited: 0 })
+        Ok(Self { centres, labels, members, visited: 0 })
     }
 
-    /// Compares every point with those of some more cells, the more the larger a share of its neighbours is missing; returns whether
-    /// there were any.
-    pub fn visit(&mut self, missing: f64, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<bool> {
+    /// Compares every point with those of more cells, nearest first, as many as it takes for so many of some pairs to meet; returns
+    /// whether there were any more cells.
+    pub fn visit(
+        &mut self,
+        pairs: &[(u32, u32)],
+        wanted: usize,
+        cloud: &Cloud<E>,
+        graph: &mut Graph<E>,
+        exec: &Exec,
+    ) -> Result<bool> {
         if self.visited == self.centres.len() {
             return Ok(false);
         }
-        let more = if self.visited == 0 {
-            FIRST_CELLS
-        } else {
-            let share = (CELLS_FOR_MISSING * missing).clamp(0.125, 1.0);
-            (share * self.visited as f64).ceil() as usize
-        };
-        let ranks = self.visited..self.centres.len().min(self.visited + more);
-        let all: Vec<u32> = (0..cloud.len() as u32).collect();
-        for points in all.chunks(POINTS_PER_TURN) {
-            let visitors = self.visitors(cloud, points, ranks.clone(), exec)?;
-            let groups = visitors.iter().zip(&self.members);
-            let groups: Vec<_> = groups.map(|(points, candidates)| Group { points, candidates }).collect();
-            compare_groups(cloud, &groups, graph, exec)?;
+        let mut ranks = self.ranks(pairs, cloud, exec)?;
+        ranks.sort_unstable();
+        ranks.truncate(wanted);
+        let enough = ranks.last().map_or(0, |rank| rank + 1).max(self.visited + 1);
+        for end in [FIRST_CELLS, enough] {
+            let end = end.min(self.centres.len());
+            if end > self.visited {
+                self.visit_ranks(self.visited..end, cloud, graph, exec)?;
+                self.visited = end;
+            }
         }
-        self.visited = ranks.end;
         Ok(true)
     }
 
-    /// For each cell, which of some points have it at one of these ranks among their nearest.
-    fn visitors(&self, cloud: &Cloud<E>, points: &[u32], ranks: Range<usize>, exec: &Exec) -> Result<Vec<Vec<u32>>> {
-        let mut visitors = vec![Vec::new(); self.members.len()];
-        let cells = nearest_centres(cloud, points, &self.centres, ranks.end, exec)?;
-        for (&point, cells) in points.iter().zip(cells.chunks_exact(ranks.end)) {
-            cells[ranks.clone()].iter().for_each(|&cell| visitors[cell as usize].push(point));
+    /// How many cells are nearer to one of a pair than the other one's, from the better side.
+    fn ranks(&self, pairs: &[(u32, u32)], cloud: &Cloud<E>, exec: &Exec) -> Result<Vec<usize>> {
+        let sides: Vec<u32> = pairs.iter().flat_map(|&(p, q)| [p, q]).collect();
+        let mut ranks = vec![0; sides.len()];
+        exec.for_pieces(
+            &mut ranks,
+            POINTS_PER_PIECE,
+            || (Cloud::empty(cloud.dimension()), Vec::new()),
+            |first, ranks, (rows, values)| -> Result<()> {
+                rows.gather(cloud, &sides[first..first + ranks.len()]);
+                let count = self.centres.len();
+                let lines = rows.multiply(rows.len(), &self.centres, 0..count, values).chunks_exact(count);
+                for (i, (line, rank)) in lines.zip(ranks).enumerate() {
+                    // The other side of a pair stands next to it.
+                    let there = self.labels[sides[(first + i) ^ 1] as usize] as usize;
+                    let norms = self.centres.norms();
+                    let bar = line[there] + norms[there];
+                    *rank = line.iter().zip(norms).filter(|&(&value, &norm)| value + norm < bar).count();
+                }
+                Ok(())
+            },
+        )?;
+        Ok(ranks.chunks_exact(2).map(|sides| sides[0].min(sides[1])).collect())
+    }
+
+    fn visit_ranks(&self, ranks: Range<usize>, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<()> {
+        let all: Vec<u32> = (0..cloud.len() as u32).collect();
+        for points in all.chunks(POINTS_PER_TURN) {
+            let mut visitors = vec![Vec::new(); self.members.len()];
+            let cells = nearest_centres(cloud, points, &self.centres, ranks.clone(), exec)?;
+            for (&point, cells) in points.iter().zip(cells.chunks_exact(ranks.len())) {
+                cells.iter().for_each(|&cell| visitors[cell as usize].push(point));
+            }
+            let groups = visitors.iter().zip(&self.members);
+            let groups: Vec<_> = groups.map(|(points, others)| Group { points, others, is_mutual: true }).collect();
+            compare_groups(cloud, &groups, graph, exec)?;
         }
-        Ok(visitors)
+        Ok(())
     }
 }
 
-/// The `count` nearest centres of each point, nearest first.
+/// The centres at these ranks among the nearest of each point, in any order.
 fn nearest_centres<E: Real>(
     cloud: &Cloud<E>,
     points: &[u32],
     centres: &Cloud<E>,
-    count: usize,
+    ranks: Range<usize>,
     exec: &Exec,
 ) -> Result<Vec<u32>> {
-    let mut found = vec![0; points.len() * count];
+    let mut cells = vec![0; points.len() * ranks.len()];
+    let bars = [E::INFINITY; POINTS_PER_PIECE];
     exec.for_pieces(
-        &mut found,
-        POINTS_PER_PIECE * count,
-        || Cloud::empty(cloud.dimension()),
-        |first, piece, rows| {
-            let points = &points[first / count..][..piece.len() / count];
-            rows.gather(cloud, points);
-            let bars = vec![E::INFINITY; points.len()];
-            let nearest = nearest(rows, centres, 0..centres.len(), count, &bars, exec)?;
-            let places = nearest.iter().flatten().map(|&(_, place)| place);
-            piece.iter_mut().zip(places).for_each(|(cell, place)| *cell = place);
+        &mut cells,
+        POINTS_PER_PIECE * ranks.len(),
+        || (Cloud::empty(cloud.dimension()), Comparison::new()),
+        |first, piece, (rows, comparison)| {
+            rows.gather(cloud, &points[first / ranks.len()..][..piece.len() / ranks.len()]);
+            let nearest = comparison.nearest(rows, centres, 0..centres.len(), ranks.end, &bars, exec)?;
+            for (cells, nearest) in piece.chunks_exact_mut(ranks.len()).zip(nearest) {
+                let found = nearest.found();
+                if ranks.start > 0 {
+                    found.select_nth_unstable_by(ranks.start, by_value);
+                }
+                cells.iter_mut().zip(&found[ranks.start..]).for_each(|(cell, &(_, centre))| *cell = centre);
+            }
             Ok(())
         },
     )?;
-    Ok(found)
+    Ok(cells)
 }

@@ -1,26 +1,32 @@
-//! Comparing points with candidates, all with all: products sort out those that may be near.
+//! Comparing points with others, all with all: products sort out those that may be near.
 
 use std::ops::Range;
 
-use super::cloud::{Cloud, squared_distance};
+use super::cloud::Cloud;
 use super::graph::{Finds, Graph};
+use super::smallest::Smallest;
 use crate::exec::Exec;
 use crate::{Real, Result};
 
-/// Points that one thread compares with their candidates, and how many such pieces there are before what was found is entered.
+/// Points that one thread compares with others, and how many such pieces there are before what was found is entered.
 const POINTS_PER_PIECE: usize = 2048;
 const PIECES_PER_TURN: usize = 64;
-/// Sides of a product: what it makes stays in the cache until it has been looked at.
+/// Rows of a product, and about how many values it makes: they stay in the cache until they have been looked at.
 const ROWS_PER_PRODUCT: usize = 512;
-const COLUMNS_PER_PRODUCT: usize = 512;
+const VALUES_PER_PRODUCT: usize = 1 << 18;
+/// Values that are looked at together: few pairs are near, and so the compiler takes many at a time.
+pub(super) const TOGETHER: usize = 32;
 
 /// Points, and who may be their neighbours.
+#[derive(Clone, Copy)]
 pub(super) struct Group<'a> {
     pub points: &'a [u32],
-    pub candidates: &'a [u32],
+    pub others: &'a [u32],
+    /// Whether the others look for neighbours among the points, too.
+    pub is_mutual: bool,
 }
 
-/// Compares all points of each group with all candidates of it.
+/// Compares all points of each group with all others of it.
 pub(super) fn compare_groups<E: Real>(
     cloud: &Cloud<E>,
     groups: &[Group<'_>],
@@ -29,137 +35,166 @@ pub(super) fn compare_groups<E: Real>(
 ) -> Result<()> {
     let pieces: Vec<Group<'_>> = groups
         .iter()
-        .flat_map(|&Group { points, candidates }| {
-            points.chunks(POINTS_PER_PIECE).map(move |points| Group { points, candidates })
-        })
+        .flat_map(|&group| group.points.chunks(POINTS_PER_PIECE).map(move |points| Group { points, ..group }))
         .collect();
     for turn in pieces.chunks(PIECES_PER_TURN) {
-        let (width, worst) = (graph.width, &graph.worst);
-        let finds = exec.map(turn.len(), |piece| {
-            let Group { points, candidates } = turn[piece];
-            let (mut rows, mut columns) = (Cloud::empty(cloud.dimension()), Cloud::empty(cloud.dimension()));
-            columns.gather(cloud, candidates);
-            let mut finds = Finds::new(cloud.len());
-            for points in points.chunks(ROWS_PER_PRODUCT) {
-                rows.gather(cloud, points);
-                let bars: Vec<E> = points.iter().map(|&point| worst[point as usize]).collect();
-                // One more, because a point is the nearest one to itself.
-                let nearest = nearest(&rows, &columns, 0..candidates.len(), width + 1, &bars, exec)?;
-                for ((&point, &bar), nearest) in points.iter().zip(&bars).zip(nearest) {
-                    for (distance, other) in nearest {
-                        let other = candidates[other as usize];
-                        if other != point && distance < bar {
-                            finds.note(point, other, distance);
-                        }
-                    }
-                }
-            }
-            Ok(finds)
-        })?;
+        let finds = exec.map(turn.len(), |piece| compare_group(cloud, turn[piece], graph, exec))?;
         graph.enter(&finds, exec)?;
     }
     Ok(())
 }
 
-/// For each of `rows`, the squared distances and places of up to `count` near ones of some `columns`: the nearest by products,
-/// out of those nearer than its bar, with distances by differences.
-pub(super) fn nearest<E: Real>(
-    rows: &Cloud<E>,
-    columns: &Cloud<E>,
-    range: Range<usize>,
-    count: usize,
-    bars: &[E],
-    exec: &Exec,
-) -> Result<Vec<Vec<(E, u32)>>> {
-    pulp::Arch::new().dispatch(CompareAll { rows, columns, range, count, bars, exec })
+fn compare_group<E: Real>(cloud: &Cloud<E>, group: Group<'_>, graph: &Graph<E>, exec: &Exec) -> Result<Finds<E>> {
+    let (mut rows, mut columns) = (Cloud::empty(cloud.dimension()), Cloud::empty(cloud.dimension()));
+    let (mut comparison, mut finds) = (Comparison::new(), Finds::new(cloud.len()));
+    let bars_of = |points: &[u32]| -> Vec<E> { points.iter().map(|&point| graph.worst[point as usize]).collect() };
+    let mut note = |point: u32, other: u32| {
+        let distance = cloud.squared_distance(point, other);
+        if other != point && distance < graph.worst[point as usize] {
+            finds.note(point, other, distance);
+        }
+    };
+    columns.gather(cloud, group.others);
+    if group.is_mutual {
+        comparison.look_back(&columns, &bars_of(group.others));
+    }
+    for points in group.points.chunks(ROWS_PER_PRODUCT) {
+        rows.gather(cloud, points);
+        // One more, because a point is the nearest one to itself.
+        let (count, bars) = (graph.width + 1, bars_of(points));
+        let nearest = comparison.nearest(&rows, &columns, 0..columns.len(), count, &bars, exec)?;
+        for (&point, nearest) in points.iter().zip(nearest) {
+            nearest.found().iter().for_each(|&(_, place)| note(point, group.others[place as usize]));
+        }
+        for &(row, place) in &comparison.seen_back {
+            note(group.others[place as usize], points[row as usize]);
+        }
+    }
+    Ok(finds)
 }
 
-struct CompareAll<'a, E> {
+/// Looks for near points by products; its memory serves again and again.
+pub(super) struct Comparison<E> {
+    nearest: Vec<Smallest<E>>,
+    /// What every column has to be nearer than, but for the norm of the row, if columns look for rows, too.
+    bars_back: Vec<E>,
+    /// Rows and columns for which that is so.
+    seen_back: Vec<(u32, u32)>,
+    values: Vec<E>,
+    spare: Vec<E>,
+}
+
+impl<E: Real> Comparison<E> {
+    pub fn new() -> Self {
+        let (nearest, bars_back, seen_back) = (Vec::new(), Vec::new(), Vec::new());
+        Self { nearest, bars_back, seen_back, values: Vec::new(), spare: Vec::new() }
+    }
+
+    /// From now on columns look for rows nearer than these bars.
+    fn look_back(&mut self, columns: &Cloud<E>, bars: &[E]) {
+        self.bars_back = bars.iter().zip(columns.norms()).map(|(&bar, &norm)| bar - norm).collect();
+    }
+
+    /// For each of `rows`, the places of up to `count` near ones of some `columns`: the nearest by products, out of those not
+    /// farther than its bar. Their values are squared distances but for `|x|^2`.
+    pub fn nearest(
+        &mut self,
+        rows: &Cloud<E>,
+        columns: &Cloud<E>,
+        range: Range<usize>,
+        count: usize,
+        bars: &[E],
+        exec: &Exec,
+    ) -> Result<&mut [Smallest<E>]> {
+        self.seen_back.clear();
+        self.nearest.resize_with(rows.len().max(self.nearest.len()), Smallest::new);
+        for ((nearest, &bar), &norm) in self.nearest.iter_mut().zip(bars).zip(rows.norms()) {
+            nearest.restart(count, bar - norm);
+        }
+        let width = VALUES_PER_PRODUCT / rows.len().max(1);
+        for first in range.clone().step_by(width) {
+            exec.check()?;
+            let columns_there = first..range.end.min(first + width);
+            pulp::Arch::new().dispatch(Compare { comparison: self, rows, columns, there: columns_there });
+        }
+        Ok(&mut self.nearest[..rows.len()])
+    }
+}
+
+/// The work of one product.
+struct Compare<'a, E> {
+    comparison: &'a mut Comparison<E>,
     rows: &'a Cloud<E>,
     columns: &'a Cloud<E>,
-    range: Range<usize>,
-    count: usize,
-    bars: &'a [E],
-    exec: &'a Exec,
+    there: Range<usize>,
 }
 
-impl<E: Real> pulp::WithSimd for CompareAll<'_, E> {
-    type Output = Result<Vec<Vec<(E, u32)>>>;
+impl<E: Real> pulp::WithSimd for Compare<'_, E> {
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> Self::Output {
-        let Self { rows, columns, range, count, bars, exec } = self;
-        // Products give squared distances but for `|x|^2`.
-        let own = bars.iter().zip(rows.norms());
-        let mut nearest: Vec<_> = own.map(|(&bar, &norm)| Smallest::new(count, bar - norm)).collect();
-        let mut values = Vec::new();
-        for first in range.clone().step_by(COLUMNS_PER_PRODUCT) {
-            exec.check()?;
-            let there = first..range.end.min(first + COLUMNS_PER_PRODUCT);
-            let norms = &columns.norms()[there.clone()];
-            let lines = rows.multiply(rows.len(), columns, there.clone(), &mut values).chunks_exact(there.len());
-            lines.zip(&mut nearest).for_each(|(line, nearest)| nearest.offer(line, norms, first));
-        }
-        let distances = |(i, nearest): (usize, Smallest<E>)| {
-            let distance = |place: u32| squared_distance(rows.row(i as u32), columns.row(place));
-            nearest.best.into_iter().map(|(_, place)| (distance(place), place)).collect()
-        };
-        Ok(nearest.into_iter().enumerate().map(distances).collect())
-    }
-}
-
-/// The smallest of many values, and where they stand.
-struct Smallest<E> {
-    best: Vec<(E, u32)>,
-    count: usize,
-    bar: E,
-}
-
-impl<E: Real> Smallest<E> {
-    /// The `count` smallest values below `bar`.
-    fn new(count: usize, bar: E) -> Self {
-        Self { best: Vec::new(), count, bar }
-    }
-
-    /// Looks at the sums of some values and `norms`, which stand at `first` and after it.
-    #[inline(always)]
-    fn offer(&mut self, values: &[E], norms: &[E], first: usize) {
-        const GROUP: usize = 32;
-        let whole = values.len() / GROUP * GROUP;
-        let groups = values[..whole].chunks_exact(GROUP).zip(norms[..whole].chunks_exact(GROUP));
-        for (group, (values, norms)) in groups.enumerate() {
-            // All are looked at before any is: few are small, and so the compiler takes many at a time.
-            let bar = self.bar;
-            if values.iter().zip(norms).fold(0, |any, (&value, &norm)| any | u8::from(value + norm < bar)) != 0 {
-                self.keep(values, norms, first + group * GROUP);
-            }
-        }
-        self.keep(&values[whole..], &norms[whole..], first + whole);
-    }
-
-    #[inline(always)]
-    fn keep(&mut self, values: &[E], norms: &[E], first: usize) {
-        for (i, (&value, &norm)) in values.iter().zip(norms).enumerate() {
-            let value = value + norm;
-            if value < self.bar {
-                self.insert(value, (first + i) as u32);
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { comparison, rows, columns, there } = self;
+        let Comparison { nearest, bars_back, seen_back, values, spare } = comparison;
+        let norms = &columns.norms()[there.clone()];
+        let lines = rows.multiply(rows.len(), columns, there.clone(), values).chunks_exact(there.len());
+        for (row, (line, nearest)) in lines.zip(nearest).enumerate() {
+            nearest.offer(line, norms, there.start, spare);
+            if !bars_back.is_empty() {
+                look_back(line, rows.norms()[row], &bars_back[there.clone()], |i| {
+                    seen_back.push((row as u32, (there.start + i) as u32));
+                });
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn insert(&mut self, value: E, place: u32) {
-        let (count, best) = (self.count, &mut self.best);
-        let rank = best.partition_point(|&(other, _)| other <= value);
-        if best.len() < count {
-            best.insert(rank, (value, place));
-        } else {
-            best.copy_within(rank..count - 1, rank + 1);
-            best[rank] = (value, place);
+/// Where a value and the norm are below the bar.
+#[inline(always)]
+fn look_back<E: Real>(values: &[E], norm: E, bars: &[E], mut see: impl FnMut(usize)) {
+    for (group, (values, bars)) in values.chunks(TOGETHER).zip(bars.chunks(TOGETHER)).enumerate() {
+        if values.iter().zip(bars).fold(0, |any, (&value, &bar)| any | u8::from(value + norm < bar)) != 0 {
+            for (i, (&value, &bar)) in values.iter().zip(bars).enumerate() {
+                if value + norm < bar {
+                    see(group * TOGETHER + i);
+                }
+            }
         }
-        if best.len() == count {
-            let last = best[count - 1].0;
-            self.bar = if last < self.bar { last } else { self.bar };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::points::{DensePoints, Metric};
+    use super::super::super::screen::Centred;
+    use super::*;
+    use crate::random::Stream;
+
+    /// Points 0..700 and 300..1000: some meet others, some each other, some themselves.
+    #[test]
+    fn all_have_the_nearest_of_those_they_met() {
+        let (n, dimension, width, exec) = (1000, 3, 5, Exec::with_threads(2));
+        let mut stream = Stream::new(1, 0);
+        let data: Vec<f64> = (0..n * dimension).map(|_| stream.uniform()).collect();
+        let points = DensePoints { data: &data, dimension, metric: Metric::Euclidean };
+        let cloud = Cloud::<f64>::new(&points, &Centred::new(&points, &exec).unwrap(), &exec).unwrap();
+        let (left, right): (Vec<u32>, Vec<u32>) = ((0..700).collect(), (300..1000).collect());
+        for is_mutual in [false, true] {
+            let mut graph = Graph::new(n, width);
+            compare_groups(&cloud, &[Group { points: &left, others: &right, is_mutual }], &mut graph, &exec).unwrap();
+            for p in 0..n as u32 {
+                let met = |q: &u32| {
+                    let (looks, looks_back) = (p < 700 && *q >= 300, is_mutual && p >= 300 && *q < 700);
+                    *q != p && (looks || looks_back)
+                };
+                let mut expected: Vec<_> =
+                    (0..n as u32).filter(met).map(|q| (cloud.squared_distance(p, q), q)).collect();
+                expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
+                expected.truncate(width);
+                let found = graph.row(p).iter().filter(|entry| entry.distance < f64::INFINITY);
+                let found: Vec<_> = found.map(|entry| (entry.distance, entry.index())).collect();
+                assert_eq!(found, expected, "{p}, mutual: {is_mutual}");
+            }
         }
     }
 }

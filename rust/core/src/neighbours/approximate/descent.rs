@@ -79,15 +79,18 @@ fn compare<E: Real>(
     let values = gathered.multiply(fresh, gathered, 0..n, values);
     let norms = gathered.norms();
     for (i, &p) in members[..fresh].iter().enumerate() {
-        let line = &values[i * n..(i + 1) * n];
         let (own, norm) = (bars[i], norms[i]);
-        let is_near = |j: usize| line[j] + norms[j] + norm < if bars[j] < own { own } else { bars[j] };
+        let is_near = |((&value, &other_norm), &bar): ((&E, &E), &E)| {
+            value + other_norm + norm < if bar < own { own } else { bar }
+        };
+        let after = i + 1..n;
+        let others = || values[i * n..][after.clone()].iter().zip(&norms[after.clone()]).zip(&bars[after.clone()]);
         // All are looked at before any is: few pairs are near, and so the compiler takes many at a time.
-        if (i + 1..n).fold(0, |any, j| any | u8::from(is_near(j))) == 0 {
+        if others().fold(0, |any, other| any | u8::from(is_near(other))) == 0 {
             continue;
         }
-        for (j, &q) in members.iter().enumerate().skip(i + 1) {
-            if is_near(j) {
+        for (&q, other) in members[after.clone()].iter().zip(others()) {
+            if is_near(other) {
                 let distance = cloud.squared_distance(p, q);
                 if distance < worst[p as usize] {
                     finds.note(p, q, distance);

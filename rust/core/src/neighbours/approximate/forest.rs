@@ -25,7 +25,7 @@ impl Leaves {
     pub fn groups(&self) -> Vec<Group<'_>> {
         let group = |range: &Range<usize>| {
             let points = &self.order[range.clone()];
-            Group { points, candidates: points }
+            Group { points, others: points, is_mutual: false }
         };
         self.ranges.iter().map(group).collect()
     }
