@@ -2,9 +2,10 @@
 //!
 //! A block of a hundred thousand rows is tens of megabytes. In ordinary pages its first use costs thousands of page faults,
 //! and random reads from it miss the address cache; both show (a second step cost half as much again as the first). Large
-//! blocks therefore live in their own mapping, for which huge pages are asked, and a dropped one serves the next of its size: otherwise
+//! blocks therefore live in their own mapping, for which huge pages are asked, and a dropped one serves the next of about its size: otherwise
 //! a tenth of the work would be the system clearing pages. Work that makes and drops many of them holds a [`Reuse`].
 
+use std::cmp::Reverse;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memmap2::MmapMut;
@@ -59,7 +60,9 @@ impl<T: Real> std::ops::Deref for Block<T> {
     fn deref(&self) -> &[T] {
         match self {
             Self::Small(data) => data,
-            Self::Large { map, len } => &bytemuck::cast_slice(map.0.as_deref().unwrap_or_default())[..*len],
+            Self::Large { map, len } => {
+                bytemuck::cast_slice(&map.0.as_deref().unwrap_or_default()[..*len * size_of::<T>()])
+            }
         }
     }
 }
@@ -68,7 +71,9 @@ impl<T: Real> std::ops::DerefMut for Block<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match self {
             Self::Small(data) => data,
-            Self::Large { map, len } => &mut bytemuck::cast_slice_mut(map.0.as_deref_mut().unwrap_or_default())[..*len],
+            Self::Large { map, len } => {
+                bytemuck::cast_slice_mut(&mut map.0.as_deref_mut().unwrap_or_default()[..*len * size_of::<T>()])
+            }
         }
     }
 }
@@ -81,7 +86,7 @@ impl Mapping {
     fn new(bytes: usize, zero: bool) -> Option<Self> {
         if let Some(mut map) = Idle::lock().take(bytes) {
             if zero {
-                map.fill(0);
+                map[..bytes].fill(0);
             }
             return Some(Self(Some(map)));
         }
@@ -134,9 +139,10 @@ impl Idle {
         IDLE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The one of this size that was used last.
+    /// The smallest that is large enough, unless more than half of it would be wasted; of equal ones that used last.
     fn take(&mut self, bytes: usize) -> Option<MmapMut> {
-        let place = self.maps.iter().rposition(|map| map.len() == bytes)?;
+        let fitting = self.maps.iter().enumerate().filter(|(_, map)| (bytes..=2 * bytes).contains(&map.len()));
+        let (place, _) = fitting.min_by_key(|&(place, map)| (map.len(), Reverse(place)))?;
         Some(self.maps.remove(place))
     }
 
@@ -178,15 +184,16 @@ mod tests {
     }
 
     #[test]
-    fn idle_memory_is_bounded_and_found_by_its_size() {
+    fn idle_memory_is_bounded_and_serves_what_is_not_much_smaller() {
         let mut idle = Idle { users: 1, maps: Vec::new() };
         for megabytes in [400, 8, 400, 400] {
             idle.give(MmapMut::map_anon(megabytes << 20).unwrap());
         }
         let sizes: Vec<usize> = idle.maps.iter().map(|map| map.len() >> 20).collect();
         assert_eq!(sizes, [8, 400, 400]);
-        assert!(idle.take(9 << 20).is_none());
-        assert_eq!(idle.take(8 << 20).map(|map| map.len()), Some(8 << 20));
+        for (wanted, found) in [(9, None), (3, None), (399, Some(400)), (6, Some(8)), (6, None)] {
+            assert_eq!(idle.take(wanted << 20).map(|map| map.len() >> 20), found, "{wanted}");
+        }
         idle.users = 0;
         idle.give(MmapMut::map_anon(8 << 20).unwrap());
         assert_eq!(idle.maps.len(), 1);

@@ -15,6 +15,9 @@ use rayon::prelude::*;
 
 use crate::{Error, Result};
 
+/// Runs of pieces that a thread takes one after the other, about.
+const RUNS_PER_THREAD: usize = 16;
+
 /// A thread pool with a stop flag.
 #[derive(Debug)]
 pub struct Exec {
@@ -119,8 +122,11 @@ impl Exec {
             return Ok(());
         }
         let pool = self.pool()?;
+        // Left to itself the pool would cut only a few runs, and whoever is done with the last one waits for the others.
+        let run = data.len() / len / (RUNS_PER_THREAD * self.threads);
         pool.install(|| {
-            data.par_chunks_mut(len).enumerate().try_for_each_init(scratch, |state, (i, piece)| {
+            let pieces = data.par_chunks_mut(len).enumerate().with_max_len(run.max(1));
+            pieces.try_for_each_init(scratch, |state, (i, piece)| {
                 self.check()?;
                 work(i * len, piece, state)
             })
