@@ -9,8 +9,8 @@ use crate::exec::Exec;
 use crate::{Real, Result};
 
 /// Points that one thread compares with others, and how many such pieces there are before what was found is entered.
-const POINTS_PER_PIECE: usize = 2048;
-const PIECES_PER_TURN: usize = 64;
+const POINTS_PER_PIECE: usize = 8192;
+const PIECES_PER_TURN: usize = 32;
 /// Rows of a product, and about how many values it makes: they stay in the cache until they have been looked at.
 const ROWS_PER_PRODUCT: usize = 512;
 const VALUES_PER_PRODUCT: usize = 1 << 18;
