@@ -16,8 +16,10 @@ import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
+from bench_bandwidth import copy_bandwidth
 from bench_build import peak_megabytes
 from bench_candidate import evaluate_densely
+from mdt_fast._core import bytes_moved
 from timing import print_table, seconds_of
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -37,19 +39,24 @@ def job(n: int, neighbors: str) -> dict[str, float]:
     """Do the job and say how long each stage took, the peak of memory and the agreement with the planted labels."""
     views, target = views_of(n)
     before = peak_megabytes()
-    marks = [time.perf_counter()]
+    marks = [(time.perf_counter(), bytes_moved())]
+
+    def mark() -> None:
+        marks.append((time.perf_counter(), bytes_moved()))
+
     ops = mdt.build_operators(views, n_neighbors=NEIGHBORS, neighbors=neighbors)
-    marks.append(time.perf_counter())
+    mark()
     t = mdt.select_time(ops).t
-    marks.append(time.perf_counter())
+    mark()
     found = mdt.search(ops, CLUSTERS, t=t, max_steps=DEPTH, progress=False)
-    marks.append(time.perf_counter())
+    mark()
     coordinates = mdt.embed(found.trajectory, CLUSTERS).coordinates
     labels = mdt.k_means(coordinates, CLUSTERS, n_init=10, random_state=0).labels
-    marks.append(time.perf_counter())
-    seconds = dict(zip(STAGES, np.diff(marks).tolist(), strict=True))
+    mark()
+    seconds, moved = np.diff(marks, axis=0).T.tolist()
     return {
-        "n": n, **seconds, "total": marks[-1] - marks[0], "t": t, "candidates": found.n_evaluations,
+        "n": n, **dict(zip(STAGES, seconds, strict=True)), "total": sum(seconds), "t": t,
+        "moved": dict(zip(STAGES, moved, strict=True)), "candidates": found.n_evaluations,
         "entries": sum(P.nnz for P in ops.views), "peak": peak_megabytes(), "views": before,
         "ami": float(adjusted_mutual_info_score(target, labels)),
         "search_ami": float(adjusted_mutual_info_score(target, found.labels)),
@@ -89,6 +96,19 @@ def run(sizes: tuple[int, ...]) -> None:
         )
     print("### The whole job in float32: two views, d = 50, ten clusters, 15 neighbours, width 2, depth 12\n")
     print_table(["N", *(f"{stage}, s" for stage in STAGES), "all, s", "exponent", "peak, GB", "AMI"], rows)
+    print_bytes(results[-1])
+
+
+def print_bytes(result: dict) -> None:
+    """Say what the steps of walks moved in each stage, against plain copies."""
+    bandwidth = copy_bandwidth()
+    rows = []
+    for stage in STAGES:
+        seconds, moved = result[stage], result["moved"][stage]
+        share = f"{100 * moved / seconds / bandwidth:.0f} %"
+        rows.append([stage, f"{seconds:.1f}", f"{moved / 1e9:,.0f}", f"{moved / seconds / 1e9:.1f}", share])
+    print(f"\n#### N = {result['n']:,} by stage: copies run at {bandwidth / 1e9:.1f} GB/s, read and written\n")
+    print_table(["stage", "seconds", "moved by steps, GB", "GB/s", "of copies"], rows)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ __all__ = [
     "Transition",
     "__version__",
     "available_threads",
+    "bytes_moved",
     "calinski_harabasz",
     "consensus",
     "contrastive",
@@ -42,6 +43,7 @@ _CsrParts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 _CrossTable = tuple[_CsrParts, NDArray[np.uint8], NDArray[np.int32], NDArray[np.float64]]
 
 def available_threads() -> int: ...
+def bytes_moved() -> int: ...
 def cpu_features() -> list[str]: ...
 def embed(
     operators: OperatorSet,

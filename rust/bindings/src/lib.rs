@@ -35,6 +35,12 @@ fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
+/// Bytes that steps of walks have moved since the process began, by count: entries x (index + value + columns) + output.
+#[pyfunction]
+fn bytes_moved() -> u64 {
+    mdt_core::bytes_moved()
+}
+
 /// Vector extensions of this processor that kernels are compiled for.
 #[pyfunction]
 fn cpu_features() -> Vec<&'static str> {
@@ -56,6 +62,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add_function(wrap_pyfunction!(available_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(bytes_moved, module)?)?;
     module.add_function(wrap_pyfunction!(cpu_features, module)?)?;
     module.add_function(wrap_pyfunction!(consensus::consensus, module)?)?;
     module.add_function(wrap_pyfunction!(embedding::embed, module)?)?;

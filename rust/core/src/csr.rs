@@ -91,6 +91,12 @@ impl<T: Real> Csr<T> {
         self.indptr[i] as usize..self.indptr[i + 1] as usize
     }
 
+    /// How many entries some rows have.
+    #[must_use]
+    pub fn entries_of(&self, rows: std::ops::Range<usize>) -> usize {
+        (self.indptr[rows.end] - self.indptr[rows.start]) as usize
+    }
+
     /// Columns and values of row `i`.
     #[must_use]
     #[inline(always)]

@@ -56,5 +56,6 @@ pub use linear_map::LinearMap;
 pub use operator_set::{Landing, Member, OperatorSet, Power, Step};
 pub use product::Pruning;
 pub use real::Real;
+pub use sparse_step::bytes_moved;
 pub use trajectory::Trajectory;
 pub use transition::{Direction, Transition, density_factors};

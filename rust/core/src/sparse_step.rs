@@ -18,6 +18,7 @@
 //!   step writes and the other reads: nothing is scaled entry by entry.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::csr::Csr;
 use crate::exec::Exec;
@@ -31,6 +32,16 @@ const WORK_PER_PIECE: usize = 1 << 17;
 
 /// Longer rows are summed in segments, so that the rounding error of a hub joined to everybody stays that of a short row.
 const SEGMENT: usize = 1024;
+
+/// See [`bytes_moved`].
+static BYTES_MOVED: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes that steps have moved since the process began: entries x (index + value + columns) + output, whether a cache served them or
+/// not. What is measured against the bandwidth of the memory.
+#[must_use]
+pub fn bytes_moved() -> u64 {
+    BYTES_MOVED.load(Ordering::Relaxed)
+}
 
 /// One weighted matrix of a step, and the block that it is applied to.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +105,10 @@ pub(crate) fn step_rows<T: Real>(
     first: usize,
     out: &mut [T],
 ) {
+    let rows = first..first + out.len() / cols;
+    let entries: usize = terms.iter().map(|t| t.matrix.entries_of(rows.clone())).sum();
+    let bytes = entries * (size_of::<u32>() + (1 + cols) * size_of::<T>()) + size_of_val(out);
+    BYTES_MOVED.fetch_add(bytes as u64, Ordering::Relaxed);
     pulp::Arch::new().dispatch(StepRows { terms, remainder, cols, first, out });
 }
 
@@ -295,7 +310,10 @@ mod tests {
             let remainder =
                 Remainder { identity: 0.125, input: &x, offset: Some(&offset), scales: &[&degrees, &degrees] };
             let mut out = vec![0.0; n * cols];
+            let before = bytes_moved();
             sparse_step(&terms, remainder, cols, &mut out, &Exec::with_threads(2)).unwrap();
+            // Other tests may step at the same time.
+            assert!(bytes_moved() - before >= (2 * 3 * n * (4 + 8 * (1 + cols)) + 8 * n * cols) as u64);
             for i in 0..n {
                 for c in 0..cols {
                     let mut expected = offset[c] + 0.125 * x[i * cols + c];
