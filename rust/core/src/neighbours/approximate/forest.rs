@@ -1,10 +1,10 @@
 //! Trees that bring near points together: every node is cut in two equal halves across a random direction.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::cloud::Cloud;
 use super::compare::Group;
+use super::smallest::by_value;
 use crate::exec::Exec;
 use crate::random::{Stream, mix};
 use crate::{Real, Result};
@@ -71,7 +71,7 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
             |_, node, ()| -> Result<()> {
                 let node = &mut *node[0];
                 if node.len() > 1 {
-                    node.select_nth_unstable_by(node.len() / 2, along);
+                    node.select_nth_unstable_by(node.len() / 2, by_value);
                 }
                 Ok(())
             },
@@ -111,10 +111,6 @@ impl<E: Real> pulp::WithSimd for Project<'_, E> {
             *place = dot(cloud.row(*point), &directions[node]);
         }
     }
-}
-
-fn along<E: Real>(a: &(E, u32), b: &(E, u32)) -> Ordering {
-    a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
 }
 
 #[inline(always)]

@@ -52,7 +52,8 @@ impl<E: Real> Smallest<E> {
 
     /// Finds a bar that `count` of these values do not exceed.
     ///
-    /// The values are dealt into hands; as many of them as there are hands whose smallest does not exceed it.
+    /// The values are dealt into hands, and the smallest of each hand is laid out: `count` of these do not exceed the
+    /// `count`-th of them.
     #[inline(always)]
     fn lower_bar(&mut self, values: &[E], more: &[E], spare: &mut Vec<E>) {
         let hands = (values.len() / SMALLEST_OF).max(values.len().min(2 * self.count));
