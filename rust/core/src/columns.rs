@@ -9,6 +9,7 @@ use mdt_dense::{Accum, MatMut, MatRef, Product};
 
 use crate::block::Block;
 use crate::exec::Exec;
+use crate::random::Stream;
 use crate::{Error, Real, Result};
 
 /// Rows of a piece: enough to be worth a task, few enough to stay in the second cache.
@@ -18,6 +19,18 @@ const FEW_ROWS: usize = 256;
 
 /// Directions with less than this fraction of the largest singular value count as dependent.
 const DEPENDENT: f64 = 1e-6;
+
+/// A block of random signs, one stream a column.
+pub(crate) fn random_signs<T: Real>(n: usize, cols: usize, seed: u64, key: u64) -> Block<T> {
+    let mut block = Block::unset(n * cols);
+    let mut streams: Vec<Stream> = (0..cols).map(|c| Stream::new(seed, key + c as u64)).collect();
+    if cols > 0 {
+        for row in block.chunks_exact_mut(cols) {
+            row.iter_mut().zip(&mut streams).for_each(|(v, stream)| *v = T::from_f64(stream.sign()));
+        }
+    }
+    block
+}
 
 /// `x^T y` of two blocks of the same height, `x_cols x y_cols`, row-major.
 pub(crate) fn gram<T: Real>(x: &[T], x_cols: usize, y: &[T], y_cols: usize, exec: &Exec) -> Result<Vec<f64>> {
@@ -163,22 +176,44 @@ pub(crate) fn split_columns<T: Real>(
     if width == cols {
         return Ok((block, Block::zeros(0)));
     }
-    let take = |columns: Range<usize>| -> Result<Block<T>> {
-        let count = columns.len();
-        let mut out = Block::unset(block.len() / width * count);
-        exec.for_pieces(
-            &mut out,
-            ROWS * count,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                let rows = block[first / count * width..].chunks_exact(width);
-                piece.chunks_exact_mut(count).zip(rows).for_each(|(to, row)| to.copy_from_slice(&row[columns.clone()]));
-                Ok(())
-            },
-        )?;
-        Ok(out)
-    };
-    Ok((take(0..cols)?, take(cols..width)?))
+    Ok((columns_of(&block, width, 0..cols, exec)?, columns_of(&block, width, cols..width, exec)?))
+}
+
+/// Some columns of a block of `width` of them.
+pub(crate) fn columns_of<T: Real>(block: &[T], width: usize, columns: Range<usize>, exec: &Exec) -> Result<Block<T>> {
+    let count = columns.len();
+    let mut out = Block::unset(block.len() / width * count);
+    exec.for_pieces(
+        &mut out,
+        ROWS * count,
+        || (),
+        |first, piece, ()| -> Result<()> {
+            let rows = block[first / count * width..].chunks_exact(width);
+            piece.chunks_exact_mut(count).zip(rows).for_each(|(to, row)| to.copy_from_slice(&row[columns.clone()]));
+            Ok(())
+        },
+    )?;
+    Ok(out)
+}
+
+/// Writes some columns of a block of `width` of them.
+pub(crate) fn write_columns<T: Real>(
+    block: &mut [T],
+    width: usize,
+    columns: Range<usize>,
+    values: &[T],
+    exec: &Exec,
+) -> Result<()> {
+    exec.for_pieces(
+        block,
+        ROWS * width,
+        || (),
+        |first, piece, ()| {
+            let rows = values[first / width * columns.len()..].chunks_exact(columns.len());
+            piece.chunks_exact_mut(width).zip(rows).for_each(|(to, row)| to[columns.clone()].copy_from_slice(row));
+            Ok(())
+        },
+    )
 }
 
 /// Singular values of a tall block, ascending, and its right singular vectors in the columns of a row-major matrix. Values

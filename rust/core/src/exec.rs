@@ -7,16 +7,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::{Error, Result};
-
-/// Runs of pieces that a thread takes one after the other, about.
-const RUNS_PER_THREAD: usize = 16;
 
 /// A thread pool with a stop flag.
 #[derive(Debug)]
@@ -121,16 +118,25 @@ impl Exec {
             }
             return Ok(());
         }
-        let pool = self.pool()?;
-        // Left to itself the pool would cut only a few runs, and whoever is done with the last one waits for the others.
-        let run = data.len() / len / (RUNS_PER_THREAD * self.threads);
-        pool.install(|| {
-            let pieces = data.par_chunks_mut(len).enumerate().with_max_len(run.max(1));
-            pieces.try_for_each_init(scratch, |state, (i, piece)| {
-                self.check()?;
-                work(i * len, piece, state)
-            })
-        })
+        let pieces = Mutex::new(data.chunks_mut(len).enumerate());
+        let failure = Mutex::new(None);
+        // Threads that take pieces in turn stay close to each other, and what one has fetched into a shared cache serves the other.
+        let take_turns = || {
+            let mut state = scratch();
+            loop {
+                let Some((i, piece)) = lock(&pieces).next() else { break };
+                if let Err(error) = self.check().map_err(E::from).and_then(|()| work(i * len, piece, &mut state)) {
+                    // The others stop, too.
+                    lock(&pieces).by_ref().for_each(drop);
+                    lock(&failure).get_or_insert(error);
+                }
+            }
+        };
+        self.pool()?.scope(|scope| {
+            (1..self.threads).for_each(|_| scope.spawn(|_| take_turns()));
+            take_turns();
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
     /// `work(first, piece)` for consecutive pieces of `data`, as in [`Self::for_pieces`]; results in the order of the pieces.
@@ -169,6 +175,11 @@ impl Exec {
             (0..count).into_par_iter().with_max_len(1).map(|i| self.check().and_then(|()| work(i))).collect()
         })
     }
+}
+
+/// A panic elsewhere leaves what these hold whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Exec {

@@ -35,6 +35,7 @@ mod lanes;
 mod linear_map;
 mod locality;
 pub mod neighbours;
+mod numbering;
 mod operator_set;
 mod patch;
 mod product;

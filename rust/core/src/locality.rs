@@ -9,15 +9,15 @@
 
 use std::sync::Arc;
 
-use crate::csr::NOWHERE;
 use crate::exec::Exec;
+use crate::numbering::Numbering;
 use crate::operator_set::OperatorSet;
 use crate::{Error, Real, Result};
 
 /// Below this many points a block of 16 doubles a point fits the cache as it is.
 const LARGE: usize = 1 << 14;
 
-/// A set in breadth-first order.
+/// A set in a kinder order.
 #[derive(Debug)]
 pub(crate) struct Twin<T> {
     set: OperatorSet<T>,
@@ -26,12 +26,14 @@ pub(crate) struct Twin<T> {
 }
 
 impl<T: Real> Twin<T> {
-    /// The twin of a set that is large enough to gain from one.
+    /// The twin of a set that would gain from one.
     pub fn of(set: &OperatorSet<T>, exec: &Exec) -> Result<Option<Self>> {
         if set.n() < LARGE {
             return Ok(None);
         }
-        let (order, places) = breadth_first(set, exec)?;
+        let Some(Numbering { order, places }) = Numbering::kindest(set, exec)? else {
+            return Ok(None);
+        };
         let walks = set.walks().iter().map(|walk| Ok(Arc::new(walk.renumbered(&order, &places, exec)?)));
         let walks = walks.collect::<Result<_>>()?;
         Ok(Some(Self { set: OperatorSet::new(walks, set.members().to_vec())?, order }))
@@ -57,36 +59,6 @@ impl<T: Real> Twin<T> {
         }
         out
     }
-}
-
-/// The points in the order in which they are met, and the place of each.
-fn breadth_first<T: Real>(set: &OperatorSet<T>, exec: &Exec) -> Result<(Vec<u32>, Vec<u32>)> {
-    let n = set.n();
-    let mut places = vec![NOWHERE; n];
-    let mut order: Vec<u32> = Vec::with_capacity(n);
-    let mut expanded = 0;
-    for seed in 0..n as u32 {
-        if places[seed as usize] != NOWHERE {
-            continue;
-        }
-        places[seed as usize] = order.len() as u32;
-        order.push(seed);
-        while expanded < order.len() {
-            if expanded.is_multiple_of(1 << 14) {
-                exec.check()?;
-            }
-            for walk in set.walks() {
-                for &c in walk.matrix().row(order[expanded] as usize).0 {
-                    if places[c as usize] == NOWHERE {
-                        places[c as usize] = order.len() as u32;
-                        order.push(c);
-                    }
-                }
-            }
-            expanded += 1;
-        }
-    }
-    Ok((order, places))
 }
 
 #[cfg(test)]

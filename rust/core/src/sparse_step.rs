@@ -1,7 +1,7 @@
 //! The kernel that everything else waits for: one step of a walk applied to a block of vectors.
 //!
 //! ```text
-//! out[i, :] = scale[i] * (identity * x[i, :] + offset[:] + sum over terms of  w * sum_j P_ij * x_term[j, :])
+//! out[i, :] = scale[i] * (identity * x[i, :] + offset[:] + sum over terms of  w * sum_j P_ij * x_term[j, :] [+ out[i, :]])
 //! ```
 //!
 //! Blocks are row-major, `cols` columns wide. A convex step (several views with weights) is one pass: its terms share the
@@ -56,6 +56,8 @@ pub(crate) struct Term<'a, T> {
 /// What a step does to `out` besides its terms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Remainder<'a, T> {
+    /// Whether the result is added to what is there.
+    pub accumulates: bool,
     /// Multiple of the input block itself.
     pub identity: T,
     pub input: &'a [T],
@@ -68,7 +70,7 @@ pub(crate) struct Remainder<'a, T> {
 impl<T: Real> Remainder<'_, T> {
     /// Nothing: `out` is the sum of the terms.
     pub fn none() -> Self {
-        Self { identity: T::ZERO, input: &[], offset: None, scales: &[] }
+        Self { accumulates: false, identity: T::ZERO, input: &[], offset: None, scales: &[] }
     }
 }
 
@@ -167,8 +169,11 @@ fn tile<T: Real, const W: usize>(
     row: &mut [T],
 ) {
     let mut acc = [T::ZERO; W];
+    if remainder.accumulates {
+        acc.copy_from_slice(&row[from..from + W]);
+    }
     if let Some(offset) = remainder.offset {
-        acc.copy_from_slice(&offset[from..from + W]);
+        acc.iter_mut().zip(&offset[from..from + W]).for_each(|(v, &o)| *v += o);
     }
     if remainder.identity != T::ZERO {
         add_scaled(&mut acc, remainder.identity, &remainder.input[i * cols + from..][..W]);
@@ -300,23 +305,25 @@ mod tests {
         let values: Vec<f64> = (0..3 * n).map(|k| 0.25 + (k % 13) as f64).collect();
         let matrix = Csr::new(n, indptr, indices, values).unwrap();
         let degrees: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
-        for cols in [1, 3, 4, 31, 32, 33, 63, 70] {
+        for (cols, accumulates) in [1, 3, 4, 31, 32, 33, 63, 70].into_iter().zip([true, false].into_iter().cycle()) {
             let x: Vec<f64> = (0..n * cols).map(|k| ((k * 37) % 101) as f64 / 7.0).collect();
             let offset: Vec<f64> = (0..cols).map(|c| c as f64).collect();
             let terms = [
                 Term { weight: 0.5, matrix: &matrix, scale: None, input: &x },
                 Term { weight: 2.0, matrix: &matrix, scale: Some(&degrees), input: &x },
             ];
+            let scales: [&[f64]; 2] = [&degrees, &degrees];
             let remainder =
-                Remainder { identity: 0.125, input: &x, offset: Some(&offset), scales: &[&degrees, &degrees] };
-            let mut out = vec![0.0; n * cols];
+                Remainder { accumulates, identity: 0.125, input: &x, offset: Some(&offset), scales: &scales };
+            let mut out = vec![7.0; n * cols];
             let before = bytes_moved();
             sparse_step(&terms, remainder, cols, &mut out, &Exec::with_threads(2)).unwrap();
             // Other tests may step at the same time.
             assert!(bytes_moved() - before >= (2 * 3 * n * (4 + 8 * (1 + cols)) + 8 * n * cols) as u64);
             for i in 0..n {
                 for c in 0..cols {
-                    let mut expected = offset[c] + 0.125 * x[i * cols + c];
+                    let there = if accumulates { 7.0 } else { 0.0 };
+                    let mut expected = there + offset[c] + 0.125 * x[i * cols + c];
                     let (columns, entries) = matrix.row(i);
                     for (&j, v) in columns.iter().zip(entries) {
                         let j = j as usize;

@@ -33,9 +33,8 @@ mod gauss;
 mod quadrature;
 
 use crate::block::{Block, Reuse};
-use crate::columns::{add_product, orthonormal, singular_values};
+use crate::columns::{add_product, orthonormal, random_signs, singular_values};
 use crate::exec::Exec;
-use crate::random::Stream;
 use crate::trajectory::Trajectory;
 use crate::transition::Direction;
 use crate::{Error, Real, Result};
@@ -259,18 +258,6 @@ fn entropy<T>(leading: &Leading<T>, rest: &Quadrature) -> EntropyEstimate {
         error: (variance + quadrature_error * quadrature_error).sqrt(),
         column_steps: leading.column_steps + rest.column_steps,
     }
-}
-
-/// A block of random signs, one stream a column.
-fn random_signs<T: Real>(n: usize, cols: usize, seed: u64, key: u64) -> Block<T> {
-    let mut block = Block::unset(n * cols);
-    let mut streams: Vec<Stream> = (0..cols).map(|c| Stream::new(seed, key + c as u64)).collect();
-    if cols > 0 {
-        for row in block.chunks_exact_mut(cols) {
-            row.iter_mut().zip(&mut streams).for_each(|(v, stream)| *v = T::from_f64(stream.sign()));
-        }
-    }
-    block
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 //! and wait for the others.
 
 use super::gauss::gauss_rule;
-use super::{Leading, Moments, random_signs};
+use super::{Leading, Moments};
 use crate::block::Block;
-use crate::columns::{add_product, combine, gram, scale, side_by_side, split_columns, squared_norms};
+use crate::columns::{add_product, combine, gram, random_signs, scale, side_by_side, split_columns, squared_norms};
 use crate::exec::Exec;
 use crate::trajectory::Trajectory;
 use crate::transition::Direction;
