@@ -1,7 +1,7 @@
 """How near the sparse kernel comes to the memory: bytes moved a second by steps of a walk, against plain copies.
 
 A step on a block of c columns is counted as entries x (index + value + c elements) + the output, whether a cache served
-it or not. Points are numbered breadth-first, as searches number them.
+it or not. Points are numbered breadth-first, one of the orders of searches.
 """
 
 import sys

@@ -4,8 +4,8 @@
 //! out[i, :] = scale[i] * (identity * x[i, :] + offset[:] + sum over terms of  w * sum_j P_ij * x_term[j, :] [+ out[i, :]])
 //! ```
 //!
-//! Blocks are row-major, `cols` columns wide. A convex step (several views with weights) is one pass: its terms share the
-//! accumulators, so no matrix `sum_v a_v P_v` is ever built and the output is written once.
+//! Blocks are row-major, `cols` columns wide. The terms of a convex step (several views with weights) share the accumulators: no
+//! matrix `sum_v a_v P_v` is ever built, and the output is written once.
 //!
 //! Why it looks as it does:
 //! - A row of the output is kept in registers (tiles of up to 32 columns) while all its entries are read; the general
@@ -15,7 +15,8 @@
 //! - Multiplications and additions are not fused: the result is the same on every machine, whatever its vector width.
 //! - `P^T = D P D^-1` for a reversible walk (`P = D^-1 K`, `K` symmetric): the transposed product reads the same arrays, and
 //!   no transpose is stored. `D^-1` is applied to a copy of the input, or in a chain of single walks to the rows that one
-//!   step writes and the other reads: nothing is scaled entry by entry.
+//!   step writes and the other reads: nothing is scaled entry by entry. The walks of a transposed convex step come one after
+//!   the other, since rows of several copies would compete for the cache (a million points, 32 columns: 160 instead of 280 ms).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

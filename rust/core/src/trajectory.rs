@@ -18,7 +18,7 @@ use crate::{Error, Real, Result};
 const WHOLE_COLUMNS: usize = 64;
 /// Columns of a panel of a wider block: a full tile of the kernel.
 const PANEL_COLUMNS: usize = 32;
-/// Larger blocks go through it in panels with rows of so many bytes: of wider ones even the rows of a cluster do not fit a cache. (64
+/// Larger blocks go through it in panels with rows of so many bytes: of wider ones not even the rows of a cluster fit a cache. (64
 /// single-precision columns of a million blobs: 0.5 to 0.7 s a step as they are, 0.4 in two panels.)
 const LARGE_BLOCK: usize = 128 << 20;
 const PANEL_ROW: usize = 128;
@@ -224,7 +224,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
                 (walk, weight, lower.as_ref().map_or(x, |block| &block[..]))
             })
         };
-        if direction == Direction::Forward {
+        if direction == Direction::Forward || step.powers.is_empty() {
             let terms: Vec<_> = factors().map(|(walk, weight, input)| walk.term(weight, direction, input)).collect();
             return sparse_step(&terms, remainder, cols, out, exec);
         }
@@ -235,7 +235,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
             sparse_step(&[term], remainder, cols, out, exec)?;
             remainder = Remainder { accumulates: true, ..Remainder::none() };
         }
-        if step.powers.is_empty() { sparse_step(&[], remainder, cols, out, exec) } else { Ok(()) }
+        Ok(())
     }
 }
 
