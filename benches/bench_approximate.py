@@ -65,7 +65,7 @@ def pynndescent(X: np.ndarray) -> Iterator[tuple[str, Found]]:
     def search(data: np.ndarray, width: int) -> np.ndarray:
         return NNDescent(data, n_neighbors=width, random_state=0, n_jobs=THREADS).neighbor_graph[0][:, 1 : K + 1]
 
-    search(X[:2000], K + 1)
+    search(X[:20_000], K + 1)
     for width in (16, 24, 32, 48):
         yield f"n_neighbors={width}", timed(lambda width=width: search(X, width))
 
