@@ -6,11 +6,12 @@
 //! a tenth of the work would be the system clearing pages. Work that makes and drops many of them holds a [`Reuse`].
 
 use std::cmp::Reverse;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use memmap2::MmapMut;
 
 use crate::Real;
+use crate::exec::lock;
 
 /// From this size on a block gets its own mapping.
 const LARGE_BYTES: usize = 1 << 18;
@@ -135,8 +136,7 @@ static IDLE: Mutex<Idle> = Mutex::new(Idle { users: 0, maps: Vec::new() });
 
 impl Idle {
     fn lock() -> MutexGuard<'static, Self> {
-        // A panic elsewhere leaves the list whole.
-        IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&IDLE)
     }
 
     /// The smallest that is large enough, unless more than half of it would be wasted; of equal ones that used last.

@@ -13,12 +13,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
 use crate::block::{Block, Reuse};
 use crate::csr::Csr;
-use crate::exec::Exec;
+use crate::exec::{Exec, lock};
 use crate::kmeans::{KMeansSettings, k_means};
 use crate::neighbours::Coordinates;
 use crate::operator_set::OperatorSet;
@@ -236,9 +236,8 @@ impl<'a, T: Real> Evaluator<'a, T> {
         Ok(self.start.get().and_then(Option::as_deref))
     }
 
-    fn images(&self) -> std::sync::MutexGuard<'_, Images<T>> {
-        // A panic elsewhere leaves the map whole.
-        self.images.lock().unwrap_or_else(PoisonError::into_inner)
+    fn images(&self) -> MutexGuard<'_, Images<T>> {
+        lock(&self.images)
     }
 
     /// Scores candidates, side by side where that pays, and calls `tell` for each as soon as it is scored.

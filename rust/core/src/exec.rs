@@ -177,8 +177,8 @@ impl Exec {
     }
 }
 
-/// A panic elsewhere leaves what these hold whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// What a mutex holds, even after a panic elsewhere: for values that any panic leaves whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
