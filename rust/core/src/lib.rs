@@ -38,6 +38,7 @@ pub mod neighbours;
 mod numbering;
 mod operator_set;
 mod patch;
+mod prefetch;
 mod product;
 pub mod quality;
 pub mod random;

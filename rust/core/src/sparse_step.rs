@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::csr::Csr;
 use crate::exec::Exec;
+use crate::prefetch::prefetch;
 use crate::{Real, Result};
 
 /// Entries ahead of the current one whose input lines are requested.
@@ -244,7 +245,7 @@ fn gather_strided<T: Real, const W: usize>(
     let input = &term.input[from..];
     let mut sums = *acc;
     for ((&j, &value), &ahead) in here.iter().zip(values).zip(ahead) {
-        prefetch::<T, W>(input, ahead as usize * stride);
+        prefetch(input, ahead as usize * stride, W);
         add_scaled(&mut sums, factor * value, &input[j as usize * stride..][..W]);
     }
     *acc = sums;
@@ -255,25 +256,6 @@ fn add_scaled<T: Real, const W: usize>(acc: &mut [T; W], a: T, x: &[T]) {
     for (s, &v) in acc.iter_mut().zip(x) {
         *s += a * v;
     }
-}
-
-/// Asks for the cache lines of `W` elements from `at`; does nothing where stable Rust has no such instruction.
-#[inline(always)]
-fn prefetch<T, const W: usize>(data: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        const LINE: usize = 64;
-        let start = data.as_ptr().wrapping_add(at).cast::<i8>();
-        let mut byte = 0;
-        while byte < W * size_of::<T>() {
-            // SAFETY: a prefetch never faults, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(byte)) };
-            byte += LINE;
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (data, at);
 }
 
 /// Means of the columns of a row-major block: partial sums over fixed runs of rows, added in order.

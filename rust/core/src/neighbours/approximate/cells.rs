@@ -6,6 +6,7 @@ use super::cloud::Cloud;
 use super::compare::{Comparison, Group, compare_groups};
 use super::graph::Graph;
 use super::smallest::by_value;
+use super::space::Space;
 use crate::exec::Exec;
 use crate::random::Stream;
 use crate::{Real, Result};
@@ -56,21 +57,21 @@ impl<E: Real> Cells<E> {
         &mut self,
         pairs: &[(u32, u32)],
         wanted: usize,
-        cloud: &Cloud<E>,
+        space: &Space<E>,
         graph: &mut Graph<E>,
         exec: &Exec,
     ) -> Result<bool> {
         if self.visited == self.centres.len() {
             return Ok(false);
         }
-        let mut ranks = self.ranks(pairs, cloud, exec)?;
+        let mut ranks = self.ranks(pairs, space.screen(), exec)?;
         ranks.sort_unstable();
         ranks.truncate(wanted);
         let enough = ranks.last().map_or(0, |rank| rank + 1).max(self.visited + 1);
         for end in [FIRST_CELLS, enough] {
             let end = end.min(self.centres.len());
             if end > self.visited {
-                self.visit_ranks(self.visited..end, cloud, graph, exec)?;
+                self.visit_ranks(self.visited..end, space, graph, exec)?;
                 self.visited = end;
             }
         }
@@ -102,17 +103,17 @@ impl<E: Real> Cells<E> {
         Ok(ranks.chunks_exact(2).map(|sides| sides[0].min(sides[1])).collect())
     }
 
-    fn visit_ranks(&self, ranks: Range<usize>, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<()> {
-        let all: Vec<u32> = (0..cloud.len() as u32).collect();
+    fn visit_ranks(&self, ranks: Range<usize>, space: &Space<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<()> {
+        let all: Vec<u32> = (0..space.whole.len() as u32).collect();
         for points in all.chunks(POINTS_PER_TURN) {
             let mut visitors = vec![Vec::new(); self.members.len()];
-            let cells = nearest_centres(cloud, points, &self.centres, ranks.clone(), exec)?;
+            let cells = nearest_centres(space.screen(), points, &self.centres, ranks.clone(), exec)?;
             for (&point, cells) in points.iter().zip(cells.chunks_exact(ranks.len())) {
                 cells.iter().for_each(|&cell| visitors[cell as usize].push(point));
             }
             let groups = visitors.iter().zip(&self.members);
             let groups: Vec<_> = groups.map(|(points, others)| Group { points, others, is_mutual: true }).collect();
-            compare_groups(cloud, &groups, graph, exec)?;
+            compare_groups(space, &groups, graph, exec)?;
         }
         Ok(())
     }

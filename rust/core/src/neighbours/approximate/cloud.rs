@@ -7,7 +7,11 @@ use mdt_dense::{Accum, MatMut, MatRef};
 use super::super::points::{DensePoints, Keys, sum_terms};
 use super::super::screen::{Centred, fill_rows};
 use crate::exec::Exec;
+use crate::prefetch::prefetch;
 use crate::{Real, Result};
+
+/// Points that one thread projects at a time.
+const ROWS_PER_PRODUCT: usize = 1024;
 
 /// Centred and scaled copies of points, a row for each.
 pub(super) struct Cloud<E> {
@@ -38,6 +42,34 @@ impl<E: Real> Cloud<E> {
     /// No points yet, see [`Self::gather`].
     pub fn empty(dimension: usize) -> Self {
         Self { data: Vec::new(), norms: Vec::new(), dimension }
+    }
+
+    /// Some of the points.
+    pub fn some(&self, points: &[u32]) -> Self {
+        let mut some = Self::empty(self.dimension);
+        some.gather(self, points);
+        some
+    }
+
+    /// The points along some directions, the columns of a row-major matrix.
+    pub fn projected(&self, directions: &[f64], width: usize, exec: &Exec) -> Result<Self> {
+        let d = self.dimension;
+        let directions: Vec<E> = directions.iter().map(|&v| E::from_f64(v)).collect();
+        let right = MatRef::from_row_major_slice(&directions, d, width);
+        let mut data = vec![E::ZERO; self.len() * width];
+        exec.for_pieces(
+            &mut data,
+            ROWS_PER_PRODUCT * width,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                let count = piece.len() / width;
+                let rows = &self.data[first / width * d..][..count * d];
+                let product = MatMut::from_row_major_slice_mut(piece, count, width);
+                E::multiply(product, Accum::Replace, MatRef::from_row_major_slice(rows, count, d), right, E::ONE);
+                Ok(())
+            },
+        )?;
+        Self::with_norms(data, width, exec)
     }
 
     /// Brings together some points of another cloud, in place of those that are here.
@@ -78,6 +110,11 @@ impl<E: Real> Cloud<E> {
         values
     }
 
+    /// Rows of coordinates.
+    pub fn data(&self) -> &[E] {
+        &self.data
+    }
+
     /// `|x|^2` of every point.
     pub fn norms(&self) -> &[E] {
         &self.norms
@@ -94,6 +131,12 @@ impl<E: Real> Cloud<E> {
     #[inline(always)]
     pub fn row(&self, i: u32) -> &[E] {
         &self.data[i as usize * self.dimension..(i as usize + 1) * self.dimension]
+    }
+
+    /// Asks for a row that will be read soon.
+    #[inline(always)]
+    pub fn prefetch(&self, i: u32) {
+        prefetch(&self.data, i as usize * self.dimension, self.dimension);
     }
 
     /// Squared distance of two points, the same for both orders of them.

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::cloud::Cloud;
 use super::graph::{Finds, Graph};
-use super::smallest::Smallest;
+use super::smallest::{Smallest, for_each_place};
+use super::space::Space;
 use crate::exec::Exec;
 use crate::{Real, Result};
 
@@ -14,6 +15,8 @@ const PIECES_PER_TURN: usize = 32;
 /// Rows of a product, and about how many values it makes: they stay in the cache until they have been looked at.
 const ROWS_PER_PRODUCT: usize = 512;
 const VALUES_PER_PRODUCT: usize = 1 << 18;
+/// Pairs before one is compared in full its row is asked for.
+const PREFETCH_AHEAD: usize = 8;
 /// Values that are looked at together: few pairs are near, and so the compiler takes many at a time.
 pub(super) const TOGETHER: usize = 32;
 
@@ -28,7 +31,7 @@ pub(super) struct Group<'a> {
 
 /// Compares all points of each group with all others of it.
 pub(super) fn compare_groups<E: Real>(
-    cloud: &Cloud<E>,
+    space: &Space<E>,
     groups: &[Group<'_>],
     graph: &mut Graph<E>,
     exec: &Exec,
@@ -38,22 +41,18 @@ pub(super) fn compare_groups<E: Real>(
         .flat_map(|&group| group.points.chunks(POINTS_PER_PIECE).map(move |points| Group { points, ..group }))
         .collect();
     for turn in pieces.chunks(PIECES_PER_TURN) {
-        let finds = exec.map(turn.len(), |piece| compare_group(cloud, turn[piece], graph, exec))?;
+        let finds = exec.map(turn.len(), |piece| compare_group(space, turn[piece], graph, exec))?;
         graph.enter(&finds, exec)?;
     }
     Ok(())
 }
 
-fn compare_group<E: Real>(cloud: &Cloud<E>, group: Group<'_>, graph: &Graph<E>, exec: &Exec) -> Result<Finds<E>> {
+fn compare_group<E: Real>(space: &Space<E>, group: Group<'_>, graph: &Graph<E>, exec: &Exec) -> Result<Finds<E>> {
+    let cloud = space.screen();
     let (mut rows, mut columns) = (Cloud::empty(cloud.dimension()), Cloud::empty(cloud.dimension()));
     let (mut comparison, mut finds) = (Comparison::new(), Finds::new(cloud.len()));
+    let mut met: Vec<(u32, u32)> = Vec::new();
     let bars_of = |points: &[u32]| -> Vec<E> { points.iter().map(|&point| graph.worst[point as usize]).collect() };
-    let mut note = |point: u32, other: u32| {
-        let distance = cloud.squared_distance(point, other);
-        if other != point && distance < graph.worst[point as usize] {
-            finds.note(point, other, distance);
-        }
-    };
     columns.gather(cloud, group.others);
     if group.is_mutual {
         comparison.look_back(&columns, &bars_of(group.others));
@@ -63,14 +62,51 @@ fn compare_group<E: Real>(cloud: &Cloud<E>, group: Group<'_>, graph: &Graph<E>, 
         // One more, because a point is the nearest one to itself.
         let (count, bars) = (graph.width + 1, bars_of(points));
         let nearest = comparison.nearest(&rows, &columns, 0..columns.len(), count, &bars, exec)?;
+        met.clear();
         for (&point, nearest) in points.iter().zip(nearest) {
-            nearest.found().iter().for_each(|&(_, place)| note(point, group.others[place as usize]));
+            met.extend(nearest.found().iter().map(|&(_, place)| (point, group.others[place as usize])));
         }
-        for &(row, place) in &comparison.seen_back {
-            note(group.others[place as usize], points[row as usize]);
-        }
+        met.extend(
+            comparison.seen_back.iter().map(|&(row, place)| (group.others[place as usize], points[row as usize])),
+        );
+        pulp::Arch::new().dispatch(Confirm { space, graph, met: &mut met, finds: &mut finds });
     }
     Ok(finds)
+}
+
+/// Notes points with others that are nearer than all they know.
+struct Confirm<'a, E> {
+    space: &'a Space<E>,
+    graph: &'a Graph<E>,
+    met: &'a mut Vec<(u32, u32)>,
+    finds: &'a mut Finds<E>,
+}
+
+impl<E: Real> pulp::WithSimd for Confirm<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { space, graph, met, finds } = self;
+        // What `retain` does, but inlined: as a call of its own it would not have the wide vectors.
+        let mut kept = 0;
+        for i in 0..met.len() {
+            let (point, other) = met[i];
+            if point != other && !graph.has(point, other) {
+                met[kept] = met[i];
+                kept += 1;
+            }
+        }
+        met.truncate(kept);
+        for (i, &(point, other)) in met.iter().enumerate() {
+            let (_, ahead) = met[(i + PREFETCH_AHEAD).min(met.len() - 1)];
+            space.whole.prefetch(ahead);
+            let distance = space.whole.squared_distance(point, other);
+            if distance < graph.worst[point as usize] {
+                finds.note(point, other, distance);
+            }
+        }
+    }
 }
 
 /// Looks for near points by products; its memory serves again and again.
@@ -154,11 +190,7 @@ impl<E: Real> pulp::WithSimd for Compare<'_, E> {
 fn look_back<E: Real>(values: &[E], norm: E, bars: &[E], mut see: impl FnMut(usize)) {
     for (group, (values, bars)) in values.chunks(TOGETHER).zip(bars.chunks(TOGETHER)).enumerate() {
         if values.iter().zip(bars).fold(0, |any, (&value, &bar)| any | u8::from(value + norm < bar)) != 0 {
-            for (i, (&value, &bar)) in values.iter().zip(bars).enumerate() {
-                if value + norm < bar {
-                    see(group * TOGETHER + i);
-                }
-            }
+            for_each_place(values.len(), |i| values[i] + norm < bars[i], |i| see(group * TOGETHER + i));
         }
     }
 }
@@ -179,16 +211,17 @@ mod tests {
         let points = DensePoints { data: &data, dimension, metric: Metric::Euclidean };
         let cloud = Cloud::<f64>::new(&points, &Centred::new(&points, &exec).unwrap(), &exec).unwrap();
         let (left, right): (Vec<u32>, Vec<u32>) = ((0..700).collect(), (300..1000).collect());
+        let space = Space { whole: cloud, heads: None };
         for is_mutual in [false, true] {
             let mut graph = Graph::new(n, width);
-            compare_groups(&cloud, &[Group { points: &left, others: &right, is_mutual }], &mut graph, &exec).unwrap();
+            compare_groups(&space, &[Group { points: &left, others: &right, is_mutual }], &mut graph, &exec).unwrap();
             for p in 0..n as u32 {
                 let met = |q: &u32| {
                     let (looks, looks_back) = (p < 700 && *q >= 300, is_mutual && p >= 300 && *q < 700);
                     *q != p && (looks || looks_back)
                 };
                 let mut expected: Vec<_> =
-                    (0..n as u32).filter(met).map(|q| (cloud.squared_distance(p, q), q)).collect();
+                    (0..n as u32).filter(met).map(|q| (space.whole.squared_distance(p, q), q)).collect();
                 expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
                 expected.truncate(width);
                 let found = graph.row(p).iter().filter(|entry| entry.distance < f64::INFINITY);

@@ -2,6 +2,7 @@
 
 use super::cloud::Cloud;
 use super::graph::{Finds, Graph};
+use super::space::Space;
 use crate::exec::Exec;
 use crate::random::mix;
 use crate::{Real, Result};
@@ -21,7 +22,7 @@ struct Meetings {
 
 /// One round; returns how many entries are new.
 pub(super) fn round<E: Real>(
-    cloud: &Cloud<E>,
+    space: &Space<E>,
     graph: &mut Graph<E>,
     sample: usize,
     seed: u64,
@@ -30,9 +31,9 @@ pub(super) fn round<E: Real>(
     let meetings = invite(graph, sample, seed, exec)?;
     let mut entered = 0;
     for turn in meetings.chunks(PIECES_PER_TURN) {
-        let worst = &graph.worst;
+        let known = &*graph;
         let finds = exec
-            .map(turn.len(), |piece| Ok(pulp::Arch::new().dispatch(Meet { cloud, worst, meetings: &turn[piece] })))?;
+            .map(turn.len(), |piece| Ok(pulp::Arch::new().dispatch(Meet { space, known, meetings: &turn[piece] })))?;
         entered += graph.enter(&finds, exec)?;
     }
     Ok(entered)
@@ -40,8 +41,8 @@ pub(super) fn round<E: Real>(
 
 /// The meetings of one piece.
 struct Meet<'a, E> {
-    cloud: &'a Cloud<E>,
-    worst: &'a [E],
+    space: &'a Space<E>,
+    known: &'a Graph<E>,
     meetings: &'a Meetings,
 }
 
@@ -50,11 +51,11 @@ impl<E: Real> pulp::WithSimd for Meet<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Finds<E> {
-        let Self { cloud, worst, meetings: Meetings { members, bounds } } = self;
-        let mut finds = Finds::new(cloud.len());
-        let (mut gathered, mut values) = (Cloud::empty(cloud.dimension()), Vec::new());
+        let Self { space, known, meetings: Meetings { members, bounds } } = self;
+        let mut finds = Finds::new(space.whole.len());
+        let (mut gathered, mut values) = (Cloud::empty(space.screen().dimension()), Vec::new());
         for &(fresh, settled, end) in bounds {
-            compare(cloud, worst, &members[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut finds);
+            compare(space, known, &members[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut finds);
         }
         finds
     }
@@ -63,8 +64,8 @@ impl<E: Real> pulp::WithSimd for Meet<'_, E> {
 /// Compares the first `fresh` members with each other and with all the rest.
 #[inline(always)]
 fn compare<E: Real>(
-    cloud: &Cloud<E>,
-    worst: &[E],
+    space: &Space<E>,
+    known: &Graph<E>,
     members: &[u32],
     fresh: usize,
     (gathered, values): (&mut Cloud<E>, &mut Vec<E>),
@@ -73,15 +74,16 @@ fn compare<E: Real>(
     if fresh == 0 || members.len() < 2 {
         return;
     }
-    gathered.gather(cloud, members);
-    let bars: Vec<E> = members.iter().map(|&p| worst[p as usize]).collect();
+    gathered.gather(space.screen(), members);
+    let bars: Vec<E> = members.iter().map(|&p| known.worst[p as usize]).collect();
     let n = members.len();
     let values = gathered.multiply(fresh, gathered, 0..n, values);
     let norms = gathered.norms();
     for (i, &p) in members[..fresh].iter().enumerate() {
         let (own, norm) = (bars[i], norms[i]);
+        let distance = |value: E, other_norm: E| value + other_norm + norm;
         let is_near = |((&value, &other_norm), &bar): ((&E, &E), &E)| {
-            value + other_norm + norm < if bar < own { own } else { bar }
+            distance(value, other_norm) < if bar < own { own } else { bar }
         };
         let after = i + 1..n;
         let others = || values[i * n..][after.clone()].iter().zip(&norms[after.clone()]).zip(&bars[after.clone()]);
@@ -91,12 +93,17 @@ fn compare<E: Real>(
         }
         for (&q, other) in members[after.clone()].iter().zip(others()) {
             if is_near(other) {
-                let distance = cloud.squared_distance(p, q);
-                if distance < worst[p as usize] {
-                    finds.note(p, q, distance);
-                }
-                if distance < worst[q as usize] {
-                    finds.note(q, p, distance);
+                let ((&value, &other_norm), &bar) = other;
+                let near = distance(value, other_norm);
+                let (is_new, is_new_there) = (near < own && !known.has(p, q), near < bar && !known.has(q, p));
+                if is_new || is_new_there {
+                    let distance = space.whole.squared_distance(p, q);
+                    if is_new && distance < own {
+                        finds.note(p, q, distance);
+                    }
+                    if is_new_there && distance < bar {
+                        finds.note(q, p, distance);
+                    }
                 }
             }
         }

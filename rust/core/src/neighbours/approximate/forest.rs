@@ -11,6 +11,8 @@ use crate::{Real, Result};
 
 /// Points whose place along a direction one thread computes at a time.
 const POINTS_PER_PIECE: usize = 4096;
+/// Points before one is looked at its row is asked for.
+const PREFETCH_AHEAD: usize = 8;
 
 /// A partition of the points into leaves of nearly equal size.
 pub(super) struct Leaves {
@@ -104,10 +106,12 @@ impl<E: Real> pulp::WithSimd for Project<'_, E> {
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Self { cloud, ranges, directions, first, piece } = self;
         let mut node = ranges.partition_point(|range| range.end <= first);
-        for (i, (place, point)) in piece.iter_mut().enumerate() {
+        for i in 0..piece.len() {
+            cloud.prefetch(piece[(i + PREFETCH_AHEAD).min(piece.len() - 1)].1);
             while ranges[node].end <= first + i {
                 node += 1;
             }
+            let (place, point) = &mut piece[i];
             *place = dot(cloud.row(*point), &directions[node]);
         }
     }

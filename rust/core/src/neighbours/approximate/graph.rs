@@ -69,23 +69,34 @@ impl<E: Real> Graph<E> {
         &self.entries[i as usize * self.width..(i as usize + 1) * self.width]
     }
 
+    /// Whether a point has this neighbour already.
+    #[inline(always)]
+    pub fn has(&self, point: u32, other: u32) -> bool {
+        // Without a branch on each, the compiler takes many at a time.
+        self.row(point).iter().fold(0, |any, entry| any | u8::from(entry.index() == other)) != 0
+    }
+
     /// Enters what was found; returns how many entries are new.
     pub fn enter(&mut self, finds: &[Finds<E>], exec: &Exec) -> Result<usize> {
         let width = self.width;
-        let entered = exec.map_pieces(&mut self.entries, ROWS_PER_PIECE * width, |first, rows| {
-            let (first, piece) = (first / width, first / width / ROWS_PER_PIECE);
-            let mut count = 0;
-            for &(point, other, distance) in finds.iter().flat_map(|f| &f.by_rows[piece]) {
-                let row = (point as usize - first) * width;
-                count += usize::from(insert(&mut rows[row..row + width], distance, other));
-            }
-            let worst: Vec<E> = rows.chunks_exact(width).map(|row| row[width - 1].distance).collect();
-            Ok((count, worst))
-        })?;
-        for ((_, found), worst) in entered.iter().zip(self.worst.chunks_mut(ROWS_PER_PIECE)) {
-            worst.copy_from_slice(found);
-        }
-        Ok(entered.iter().map(|(count, _)| count).sum())
+        let rows = self.entries.chunks_mut(ROWS_PER_PIECE * width).zip(self.worst.chunks_mut(ROWS_PER_PIECE));
+        let mut pieces: Vec<_> = rows.map(|(rows, worst)| (rows, worst, 0)).collect();
+        exec.for_pieces(
+            &mut pieces,
+            1,
+            || (),
+            |piece, here, ()| -> Result<()> {
+                let (rows, worst, entered) = &mut here[0];
+                for &(point, other, distance) in finds.iter().flat_map(|f| &f.by_rows[piece]) {
+                    let place = point as usize - piece * ROWS_PER_PIECE;
+                    let row = &mut rows[place * width..(place + 1) * width];
+                    *entered += usize::from(insert(row, distance, other));
+                    worst[place] = row[width - 1].distance;
+                }
+                Ok(())
+            },
+        )?;
+        Ok(pieces.iter().map(|(_, _, entered)| entered).sum())
     }
 }
 

@@ -32,6 +32,7 @@ mod forest;
 mod graph;
 mod probe;
 mod smallest;
+mod space;
 
 use super::Found;
 use super::nearest::Nearest;
@@ -39,6 +40,7 @@ use super::points::{DensePoints, Keys};
 use super::scan;
 use super::screen::{Centred, is_fine_enough};
 use crate::exec::Exec;
+use crate::prefetch::prefetch;
 use crate::random::mix;
 use crate::{Real, Result};
 use cells::Cells;
@@ -47,17 +49,22 @@ use compare::compare_groups;
 use forest::{Leaves, grow};
 use graph::Graph;
 use probe::Probes;
+use space::Space;
 
 /// Rounds go on while this share of all entries is new after one, or as much as is missing.
 const NEARLY_SETTLED: f64 = 0.1;
 /// More trees are grown if the first one finds this share of the neighbours: on curved surfaces it is 0.4, in round clusters of 20
 /// and 50 dimensions 0.3 and 0.2 out of 100,000.
 const WORTH_MORE_TREES: f64 = 0.25;
-/// Rows of the answer that one thread makes at a time.
+/// Rows of the answer that one thread makes at a time, and how many entries before one is looked at its row is asked for.
 const ROWS_PER_PIECE: usize = 512;
+const PREFETCH_AHEAD: usize = 4;
 
-/// Trees at the beginning, and points in a leaf of them.
-const TREES: usize = 3;
+/// A round leaves about this share of what was missing before it.
+const LEFT_BY_A_ROUND: f64 = 0.4;
+/// Trees, unless fewer find so much that one round does the rest.
+const MAX_TREES: usize = 8;
+/// Points in a leaf.
 const LEAF: usize = 1024;
 /// Neighbours kept on the way beyond those asked for.
 const SPARE: usize = 5;
@@ -104,18 +111,17 @@ fn find<T: Real, E: Real>(
     let seed = |purpose: u64| mix(effort.seed ^ mix(purpose));
     // Every leaf has more than `width` points, so that no row is left with an empty place.
     let leaf = LEAF.max(2 * width + 2);
-    let Leaves { order, ranges } = grow(&cloud, leaf, seed(0), exec)?;
-    let cloud = {
-        let unordered = cloud;
-        unordered.reordered(&order, exec)?
-    };
+    let mut probes = Probes::new(&cloud, k, effort.recall, seed(!0), exec)?;
+    let space = Space::new(cloud, &probes, k, seed(!2), exec)?;
+    let Leaves { order, ranges } = grow(space.screen(), leaf, seed(0), exec)?;
+    let space = space.reordered(&order, exec)?;
+    probes.renumber(&order);
     let mut graph = Graph::new(n, width);
-    compare_groups(&cloud, &Leaves { order: (0..n as u32).collect(), ranges }.groups(), &mut graph, exec)?;
-    let probes = Probes::new(&cloud, k, effort.recall, seed(!0), exec)?;
+    compare_groups(&space, &Leaves { order: (0..n as u32).collect(), ranges }.groups(), &mut graph, exec)?;
     let mut rounds = 0;
     let mut settle = |graph: &mut Graph<E>| -> Result<()> {
         while probes.missing(graph) > 0.0 {
-            let entered = descent::round(&cloud, graph, SAMPLE, seed(2 * rounds + 1), exec)?;
+            let entered = descent::round(&space, graph, SAMPLE, seed(2 * rounds + 1), exec)?;
             rounds += 1;
             let (fresh, missing) = (entered as f64 / graph.entries.len() as f64, probes.missing(graph));
             // Rounds to come enter less and less: together hardly more than the last one.
@@ -126,8 +132,12 @@ fn find<T: Real, E: Real>(
         Ok(())
     };
     if probes.recall(&graph) >= WORTH_MORE_TREES {
-        for tree in 1..TREES {
-            compare_groups(&cloud, &grow(&cloud, leaf, seed(2 * tree as u64), exec)?.groups(), &mut graph, exec)?;
+        for tree in 1..MAX_TREES {
+            if LEFT_BY_A_ROUND * (1.0 - probes.recall(&graph)) < 1.0 - probes.wanted() {
+                break;
+            }
+            let leaves = grow(space.screen(), leaf, seed(2 * tree as u64), exec)?;
+            compare_groups(&space, &leaves.groups(), &mut graph, exec)?;
         }
         settle(&mut graph)?;
     }
@@ -135,10 +145,10 @@ fn find<T: Real, E: Real>(
     while probes.missing(&graph) > 0.0 {
         let cells = match &mut cells {
             Some(cells) => cells,
-            None => cells.insert(Cells::new(&cloud, seed(!1), exec)?),
+            None => cells.insert(Cells::new(space.screen(), seed(!1), exec)?),
         };
         let (pairs, wanted) = probes.missed_pairs(&graph);
-        if !cells.visit(&pairs, wanted, &cloud, &mut graph, exec)? {
+        if !cells.visit(&pairs, wanted, &space, &mut graph, exec)? {
             break;
         }
         settle(&mut graph)?;
@@ -161,12 +171,14 @@ fn finish<T: Real, E: Real>(
         ROWS_PER_PIECE,
         || (),
         |first, piece, ()| -> Result<()> {
-            for (place, row) in (first as u32..).zip(piece) {
-                let point = order[place as usize] as usize;
+            for (place, row) in (first..).zip(piece) {
+                let point = order[place] as usize;
                 let mut nearest = Nearest::new(k);
-                for entry in graph.row(place) {
-                    let other = order[entry.index() as usize];
-                    nearest.offer(points.distance(point, other as usize), other);
+                for entry in place * graph.width..(place + 1) * graph.width {
+                    let other = |entry: usize| order[graph.entries[entry].index() as usize];
+                    let ahead = other((entry + PREFETCH_AHEAD).min(graph.entries.len() - 1)) as usize;
+                    prefetch(points.data, ahead * points.dimension, points.dimension);
+                    nearest.offer(points.distance(point, other(entry) as usize), other(entry));
                 }
                 *row = nearest.into();
             }

@@ -73,12 +73,12 @@ impl<E: Real> Smallest<E> {
 
     #[inline(always)]
     fn keep(&mut self, values: &[E], more: &[E], first: usize) {
-        let bar = self.bar;
-        for (i, (&a, &b)) in values.iter().zip(more).enumerate() {
-            if a + b <= bar {
-                self.kept.push((a + b, (first + i) as u32));
-            }
-        }
+        let (bar, kept) = (self.bar, &mut self.kept);
+        for_each_place(
+            values.len(),
+            |i| values[i] + more[i] <= bar,
+            |i| kept.push((values[i] + more[i], (first + i) as u32)),
+        );
         // Selecting seldom, out of many, is cheaper than keeping them in order.
         if self.kept.len() > 2 * self.count + TOGETHER {
             self.select();
@@ -92,6 +92,16 @@ impl<E: Real> Smallest<E> {
             self.bar = last.0;
             self.kept.truncate(self.count);
         }
+    }
+}
+
+/// Calls `see` for those of up to [`TOGETHER`] places that pass: all are tested at once, and few pass.
+#[inline(always)]
+pub(super) fn for_each_place(count: usize, passes: impl Fn(usize) -> bool, mut see: impl FnMut(usize)) {
+    let mut passed = (0..count).fold(0_u32, |passed, i| passed | u32::from(passes(i)) << i);
+    while passed != 0 {
+        see(passed.trailing_zeros() as usize);
+        passed &= passed - 1;
     }
 }
 
