@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::cloud::Cloud;
 use super::compare::{Comparison, Group, compare_groups};
+use super::forest::{Leaves, grow};
 use super::graph::Graph;
 use super::smallest::by_value;
 use super::space::Space;
@@ -17,7 +18,7 @@ const POINTS_PER_CELL: usize = 512;
 const FIRST_CELLS: usize = 2;
 /// Points for each centre, and rounds, from which the centres are found.
 const SAMPLES_PER_CENTRE: usize = 16;
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 2;
 /// Points that look for their nearest centres at a time, and how many of them on one thread.
 const POINTS_PER_TURN: usize = 1 << 18;
 const POINTS_PER_PIECE: usize = 128;
@@ -35,18 +36,10 @@ pub(super) struct Cells<E> {
 
 impl<E: Real> Cells<E> {
     pub fn new(cloud: &Cloud<E>, seed: u64, exec: &Exec) -> Result<Self> {
-        let count = (cloud.len() / POINTS_PER_CELL).max(1);
-        let mut stream = Stream::new(seed, 0);
-        let sample: Vec<u32> = (0..count * SAMPLES_PER_CENTRE).map(|_| stream.below(cloud.len()) as u32).collect();
-        let mut centres = Cloud::empty(cloud.dimension());
-        centres.gather(cloud, &sample[..count]);
-        for _ in 0..ROUNDS {
-            let labels = nearest_centres(cloud, &sample, &centres, 0..1, exec)?;
-            centres = centres.moved(cloud, &sample, &labels, exec)?;
-        }
+        let centres = find_centres(cloud, seed, exec)?;
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
         let labels = nearest_centres(cloud, &all, &centres, 0..1, exec)?;
-        let mut members = vec![Vec::new(); count];
+        let mut members = vec![Vec::new(); centres.len()];
         labels.iter().zip(all).for_each(|(&cell, point)| members[cell as usize].push(point));
         Ok(Self { centres, labels, members, visited: 0 })
     }
@@ -117,6 +110,26 @@ impl<E: Real> Cells<E> {
         }
         Ok(())
     }
+}
+
+/// Means of the leaves of a tree of a sample, and then of those nearest to each.
+///
+/// A tree makes cells of about one size. Points drawn one by one would end up with cells of thousands and cells of one, and the
+/// large ones are visited most: an eighth more comparisons for the same share of neighbours.
+fn find_centres<E: Real>(cloud: &Cloud<E>, seed: u64, exec: &Exec) -> Result<Cloud<E>> {
+    let count = (cloud.len() / POINTS_PER_CELL).max(1) * SAMPLES_PER_CENTRE;
+    let mut stream = Stream::new(seed, 0);
+    let drawn: Vec<u32> = (0..count).map(|_| stream.below(cloud.len()) as u32).collect();
+    let sample = cloud.some(&drawn);
+    let Leaves { order, ranges } = grow(&sample, SAMPLES_PER_CENTRE, seed, exec)?;
+    let firsts: Vec<u32> = ranges.iter().map(|range| order[range.start]).collect();
+    let mut labels: Vec<u32> = (0..).zip(&ranges).flat_map(|(leaf, range)| range.clone().map(move |_| leaf)).collect();
+    let mut centres = sample.some(&firsts).moved(&sample, &order, &labels, exec)?;
+    for _ in 0..ROUNDS {
+        labels = nearest_centres(&sample, &order, &centres, 0..1, exec)?;
+        centres = centres.moved(&sample, &order, &labels, exec)?;
+    }
+    Ok(centres)
 }
 
 /// The centres at these ranks among the nearest of each point, in any order.

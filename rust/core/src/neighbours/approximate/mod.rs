@@ -1,14 +1,14 @@
 //! Approximate neighbours of many points.
 //!
-//! A tree of large leaves, in which all pairs are compared by matrix products, gives a first graph. Some points, the probes,
-//! are compared with all others, so from here on it is known how much is missing, and where. If the tree found a good
-//! share, more trees and rounds over neighbours of neighbours (NN-descent) mend the graph. Else, or if that was not enough,
-//! every point is compared with those of the cells nearest to it, as many as the probes need.
+//! Some points, the probes, are compared with all others, so that it is known how much is missing, and where. A tree of large
+//! leaves, in which all pairs are compared by matrix products, gives a first graph. If it found a good share, more trees and
+//! rounds over neighbours of neighbours (NN-descent) mend the graph. Else, or if that was not enough, every point is
+//! compared with those of the cells nearest to it, as many as the probes need.
 //!
 //! Trees serve where the points lie on few dimensions. Where they fill many, a cut through a cloud parts about every third pair
 //! of neighbours, while the cells near a point still come first. A pair meets if either point visits the cell of the other: a
-//! million points in ten round clusters of 50 dimensions visit 41 of the 195 cells of a cluster for 0.95 of their
-//! neighbours, and would have to visit 61 if only the visitor looked.
+//! million points in ten round clusters of 50 dimensions visit 61 of the 205 cells of a cluster for 0.95 of their
+//! neighbours, and would have to visit half as many more if only the visitor looked.
 //!
 //! Candidates are screened by products and confirmed by differences; the distances of the answer are exact, only its
 //! members are approximate. Points are renumbered along the first tree, so that those that meet lie together in memory.
@@ -16,6 +16,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `cloud` | the points, and products between a few of them |
+//! | `space` | the same points by a few numbers each, where these tell most pairs apart |
 //! | `compare` | points and others, all with all |
 //! | `smallest` | the nearest out of many |
 //! | `forest` | trees that bring near points together |
