@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -45,8 +47,14 @@ def curled(n, seed=0):
     return np.tanh(rng.normal(size=(n, 3)) @ rng.normal(size=(3, 40))) @ rng.normal(size=(40, 60))
 
 
+def long(n, seed=0):
+    """Many columns and few directions, so that samples are first told apart by these."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 12)) @ rng.normal(size=(12, 300)) + 0.1 * rng.normal(size=(n, 300))
+
+
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("make", [hard, curled])
+@pytest.mark.parametrize("make", [hard, curled, long])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_enough_neighbours_are_found(make, metric, dtype):
     X = make(6000).astype(dtype)
@@ -57,9 +65,10 @@ def test_enough_neighbours_are_found(make, metric, dtype):
     assert_sound(X, indices, distances, metric)
 
 
+@pytest.mark.parametrize("make", [hard, long])
 @pytest.mark.parametrize("wanted", [0.8, 0.99, 1.0])
-def test_recall_is_what_was_asked_for(wanted):
-    X = hard(5000)
+def test_recall_is_what_was_asked_for(make, wanted):
+    X = make(5000)
     found, _ = mdt.nearest_neighbors(X, 10, method=mdt.ApproximateNeighbors(recall=wanted))
     # The estimate of 512 samples has an error of its own.
     assert recall(found, mdt.nearest_neighbors(X, 10)[0]) >= wanted - 0.005
@@ -75,17 +84,19 @@ def test_few_points_are_compared_with_all(kind, n, seed, data):
     np.testing.assert_allclose(distances, mdt.nearest_neighbors(X, k)[1], rtol=1e-6)
 
 
+@pytest.mark.parametrize("make", [partial(hard, d=8), long])
 @pytest.mark.parametrize("n_copies", [3, 40, 2000])
-def test_duplicates(n_copies):
-    X = np.repeat(hard(6000 // n_copies, 8), n_copies, axis=0)
+def test_duplicates(make, n_copies):
+    X = np.repeat(make(6000 // n_copies), n_copies, axis=0)
     indices, distances = mdt.nearest_neighbors(X, 15, method="approx")
     assert_sound(X, indices, distances, "euclidean")
     zeros = min(n_copies - 1, 15)
     assert np.mean(distances[:, :zeros] == 0) > 0.95
 
 
-def test_same_bits_at_any_number_of_threads():
-    X = hard(5000)
+@pytest.mark.parametrize("make", [hard, curled, long])
+def test_same_bits_at_any_number_of_threads(make):
+    X = make(5000)
     reference = mdt.nearest_neighbors(X, 12, method="approx", n_jobs=1)
     for jobs in (2, 3, 8):
         found = mdt.nearest_neighbors(X, 12, method="approx", n_jobs=jobs)
