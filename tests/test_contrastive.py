@@ -49,15 +49,16 @@ def ops(views):
     "extend",
     [
         lambda ops: ops,
+        lambda ops: ops.with_mean(),
         lambda ops: ops.with_identity(),
         lambda ops: ops.with_uniform(),
         lambda ops: ops.with_teleport(0.6),
         lambda ops: ops.with_teleport(0.3, to=3),
         lambda ops: ops.with_powers((2, 4)),
         lambda ops: ops.with_transitions(np.roll(np.eye(N_SAMPLES), 1, axis=1)),
-        lambda ops: ops.with_identity().with_uniform().with_teleport(0.5).with_powers((3,)),
+        lambda ops: ops.with_identity().with_uniform().with_teleport(0.5).with_powers((3,)).with_mean(),
     ],
-    ids=["views", "identity", "uniform", "teleport", "teleport to power", "powers", "given", "all"],
+    ids=["views", "mean", "identity", "uniform", "teleport", "teleport to power", "powers", "given", "all"],
 )
 def test_every_kind_of_member(views, rng, extend, dtype):
     ops = extend(mdt.build_operators(views, n_neighbors=5, dtype=dtype))

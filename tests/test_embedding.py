@@ -259,6 +259,7 @@ def test_pickle_and_repr():
 
 SAMPLED = {
     "word": [0, 1, 1],
+    "mean": ["mean", 0, "mean"],
     "powers": ["view 0^3", 1],
     "teleport": [1, "teleport(view 0, 0.9, uniform)"],
     "teleport to a power": ["teleport(view 1, 0.8, ^2)"],
@@ -272,7 +273,7 @@ SAMPLED = {
 def test_training_samples_land_on_their_own_coordinates(steps, weighting, kernel):
     Xs = mdt.datasets.make_multiview_blobs(300, n_views=2, random_state=3).views
     ops = mdt.build_operators(Xs, n_neighbors=7, kernel=kernel).with_powers([3]).with_identity().with_uniform()
-    ops = ops.with_teleport(0.9).with_teleport(0.8, to=2)
+    ops = ops.with_teleport(0.9).with_teleport(0.8, to=2).with_mean()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mdt.OperatorWarning)
         emb = mdt.embed(ops.trajectory(steps), 4, weighting=weighting)

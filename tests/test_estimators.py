@@ -396,6 +396,12 @@ class TestComposition:
         assert_composed(fitted, *expected)
         assert len(fitted.operators_) == 8
 
+    def test_mean_as_a_member(self):
+        fitted = mdt.MDTClustering(K, strategy="beam", members=["mean"], max_steps=2, **GRAPH).fit(views())
+        expected = composed(views(), widen=lambda ops: ops.with_mean(), search={"strategy": "beam", "max_steps": 2})
+        assert_composed(fitted, *expected)
+        assert fitted.operators_.names[-1] == "mean"
+
     @pytest.mark.parametrize("random_state", [np.random.RandomState, np.random.default_rng])
     def test_generators(self, random_state):
         fitted = mdt.MDTClustering(K, strategy="beam", t=1, random_state=random_state(5), **GRAPH).fit(views())

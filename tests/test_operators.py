@@ -42,6 +42,24 @@ class TestMembers:
             assert isinstance(member, scipy.sparse.csr_array)
             assert (member != view).nnz == 0
 
+    def test_mean(self, ops, dense):
+        assert_members(ops.with_mean(), [*dense, sum(dense) / len(dense)])
+        assert ops.with_identity().with_mean().with_mean().names[-2:] == ["mean", "mean (2)"]
+
+    def test_mean_of_one_view_is_the_view(self, ops, dense):
+        alone = mdt.OperatorSet.from_transitions([dense[0]]).with_mean()
+        assert_members(alone, [dense[0], dense[0]])
+        one, other = (mdt.select_time(alone, view=member, method="exact").entropies for member in (0, 1))
+        np.testing.assert_array_equal(one, other)
+
+    def test_mean_is_looked_at_like_a_matrix(self, ops):
+        view, mean = (ops.with_mean().check(warn=False).members[i] for i in (0, 2))
+        (given,) = mdt.OperatorSet.from_transitions([sum(ops.views) / 2]).check(warn=False).members
+        assert (view.kind, mean.kind, mean.stochastic, mean.n_duplicates) == ("walk", "mean", True, None)
+        for field in ("positive_diagonal", "n_components", "n_isolated", "near_identity"):
+            assert getattr(mean, field) == getattr(given, field)
+        np.testing.assert_allclose(mean.mean_self_probability, given.mean_self_probability, rtol=1e-12)
+
     def test_identity(self, ops, dense):
         assert_members(ops.with_identity(), [*dense, oracle.identity(40)])
 

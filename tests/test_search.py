@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 from scipy.stats import chisquare
+from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 
@@ -790,3 +791,14 @@ class TestMemory:
     def test_more_samples_need_more(self):
         small, large = (self.needed(tiny(5, n), max_steps=2) for n in (100, 200))
         assert 0 < small < large
+
+
+def test_the_mean_as_a_letter_tells_apart_what_either_view_confuses():
+    data = mdt.datasets.make_multiview_blobs(1500, n_features=50, n_clusters=5, cluster_std=9.0, random_state=0)
+    ops = mdt.build_operators(data.views)
+    words, with_mean = (mdt.search(set_, 5, t=3, progress=False) for set_ in (ops, ops.with_mean()))
+    assert 2 in with_mean.trajectory.word
+    ami = [adjusted_mutual_info_score(data.target, found.labels) for found in (words, with_mean)]
+    assert ami[1] > ami[0] + 0.005
+    # Quality looks at the views alone, so that the scores compare.
+    assert with_mean.score > words.score

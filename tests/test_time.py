@@ -117,8 +117,8 @@ def test_no_knee_is_one_with_a_warning():
 @pytest.mark.parametrize(
     "extend",
     [lambda s: s, lambda s: s.with_identity(), lambda s: s.with_uniform(), lambda s: s.with_teleport(0.9),
-     lambda s: s.with_powers((2,))],
-    ids=["views", "identity", "uniform", "teleport", "powers"],
+     lambda s: s.with_powers((2,)), lambda s: s.with_mean()],
+    ids=["views", "identity", "uniform", "teleport", "powers", "mean"],
 )  # fmt: skip
 def test_estimate_is_near_the_exact_curve(extend, dtype):
     ops = extend(small_operators(dtype=dtype))

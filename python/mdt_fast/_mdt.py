@@ -23,6 +23,7 @@ from ._search_result import SearchResult
 
 # Members that can be added to the views' walks by name.
 _MEMBERS: dict[str, Callable[[OperatorSet], OperatorSet]] = {
+    "mean": OperatorSet.with_mean,
     "identity": OperatorSet.with_identity,
     "uniform": OperatorSet.with_uniform,
     "teleport": OperatorSet.with_teleport,
@@ -124,9 +125,9 @@ class MDT(InductiveEmbedder, _Searched):
     quality : str, callable or None
         As in :func:`search`; "auto": Calinski-Harabasz if `n_clusters` is given, else the contrastive loss where
         candidates are compared.
-    members : list of {"identity", "uniform", "teleport"} or int, optional
-        Steps beside the views' walks P: the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump, or (an int
-        s) ``P^s``.
+    members : list of {"mean", "identity", "uniform", "teleport"} or int, optional
+        Steps beside the views' walks P: their mean, the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump,
+        or (an int s) ``P^s``.
     weighting : {"uniform", "stationary"}
         As in :func:`embed`. One view with "stationary" weighting is the classical diffusion map.
     search_options : dict, optional
@@ -242,9 +243,9 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
         As in :func:`search`.
     kernel : "auto" or as in :func:`build_operators`
         Of the graphs. "auto": "adaptive" for a consensus, unless a preset is given, else "gaussian".
-    members : list of {"identity", "uniform", "teleport"} or int, optional
-        Steps beside the views' walks P: the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump, or (an int
-        s) ``P^s``.
+    members : list of {"mean", "identity", "uniform", "teleport"} or int, optional
+        Steps beside the views' walks P: their mean, the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump,
+        or (an int s) ``P^s``.
     weighting : {"uniform", "stationary"}
         As in :func:`embed`, for the final coordinates.
     search_options : dict, optional

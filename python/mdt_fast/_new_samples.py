@@ -61,6 +61,8 @@ def _step(
             result += weight * known.mean(axis=0)
         elif kind == "walk":
             result += weight * _walk(rows, W, member[1], 1, known)
+        elif kind == "mean":
+            result += weight * sum(_walk(rows, W, base, 1, known) for base in range(member[1])) / member[1]
         elif kind == "power":
             result += weight * _walk(rows, W, member[1], member[2], known)
         else:

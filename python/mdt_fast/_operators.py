@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -227,6 +227,16 @@ class OperatorSet:
         matrix.has_canonical_format = True
         return matrix
 
+    def _bases(self, members: Iterable[tuple[Any, ...]]) -> list[int]:
+        """Return the stored matrices that members are made of."""
+        bases: set[int] = set()
+        for kind, *rest in members:
+            if kind == "mean":
+                bases.update(range(rest[0]))
+            elif rest:
+                bases.add(rest[0])
+        return sorted(bases)
+
     def _with(
         self,
         members: Sequence[tuple[Any, ...]],
@@ -248,6 +258,22 @@ class OperatorSet:
             recipes=self._recipes,
             n_jobs=self.n_jobs,
         )
+
+    def with_mean(self) -> OperatorSet:
+        """Add the mean of the base views, ``(P_0 + ... + P_(V-1)) / V``; never formed.
+
+        A word ends in one view, and what that view confuses stays confused; a word that ends in the mean has no such
+        limit.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> data = mdt.datasets.make_multiview_blobs(500, random_state=0)
+        >>> ops = mdt.build_operators(data.views).with_mean()
+        >>> ops.trajectory([0, "mean"])
+        Trajectory(mean @ view 0; 500 samples)
+        """
+        return self._with([("mean", self.n_views)], ["mean"])
 
     def with_identity(self) -> OperatorSet:
         """Add the idle step I."""

@@ -12,6 +12,8 @@ from scipy.sparse.csgraph import connected_components
 from ._warnings import OperatorWarning
 
 if TYPE_CHECKING:
+    from scipy import sparse
+
     from ._operators import OperatorSet
 
 # A walk that stays where it is with at least this mean probability mixes nothing.
@@ -86,15 +88,14 @@ def check_operators(operators: OperatorSet, *, warn: bool) -> CheckReport:
     return CheckReport(operators.n_samples, members, found)
 
 
-def _report_walk(operators: OperatorSet, base: int, name: str) -> MemberReport:
-    P = operators._matrix(base)
+def _report_matrix(P: sparse.csr_array, name: str, kind: str, n_duplicates: int | None) -> MemberReport:
     diagonal = P.diagonal()
     row_error = float(np.abs(P.sum(axis=1, dtype=np.float64) - 1).max())
     off_diagonal = np.diff(P.indptr) - (diagonal > 0)
     stays = float(diagonal.mean())
     return MemberReport(
         name=name,
-        kind="walk",
+        kind=kind,
         stochastic=row_error <= _ROW_TOLERANCE[P.dtype],
         max_row_error=row_error,
         positive_diagonal=bool((diagonal > 0).all()),
@@ -102,7 +103,7 @@ def _report_walk(operators: OperatorSet, base: int, name: str) -> MemberReport:
         n_components=int(connected_components(P, directed=True, connection="strong", return_labels=False)),
         n_isolated=int(np.count_nonzero(off_diagonal == 0)),
         near_identity=stays >= _NEAR_IDENTITY,
-        n_duplicates=operators._n_duplicates[base] if base < operators.n_views else None,
+        n_duplicates=n_duplicates,
     )
 
 
@@ -113,9 +114,13 @@ def _report_member(operators: OperatorSet, index: int, walks: dict[int, MemberRe
     if kind in ("identity", "uniform"):
         idle = kind == "identity"
         return _implicit(name, kind, stays=1.0 if idle else 1.0 / n, parts=n if idle else 1, isolated=n if idle else 0)
+    if kind == "mean":
+        views = operators.views
+        return _report_matrix(sum(views[1:], start=views[0]) / len(views), name, kind, None)
     base = member[1]
     if base not in walks:
-        walks[base] = _report_walk(operators, base, name)
+        duplicates = operators._n_duplicates[base] if base < operators.n_views else None
+        walks[base] = _report_matrix(operators._matrix(base), name, "walk", duplicates)
     walk = walks[base]
     if kind == "walk":
         return walk

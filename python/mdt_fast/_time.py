@@ -247,14 +247,14 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     ops, n = W.operators, W.shape[0]
     kinds = "one view of an affinity, or a power of it, an identity or teleport of it"
     shares = np.flatnonzero(W.weights[0])
-    bases = {ops._members[i][1] for i in shares if ops._members[i][0] in ("walk", "power", "teleport")}
+    bases = ops._bases(ops._members[i] for i in shares)
     uniform = any(
         ops._members[i][0] == "uniform" or (ops._members[i][0] == "teleport" and ops._members[i][3] == 0)
         for i in shares
     )
-    if len(W) > 1 or len(bases) != 1 or uniform or ops._transitions[next(iter(bases))].degrees is None:
+    if len(W) > 1 or len(bases) != 1 or uniform or ops._transitions[bases[0]].degrees is None:
         raise ValueError(f"method='spectral': expected {kinds}, which is a reversible walk; got {W!r}")
-    base = next(iter(bases))
+    base = bases[0]
     degrees = np.sqrt(np.asarray(ops._transitions[base].degrees, dtype=np.float64))
     _memory.require(3 * n * n * 8, f"method='spectral' on {n} samples")
     symmetric = ops._matrix(base).toarray().astype(np.float64)

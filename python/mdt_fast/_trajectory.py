@@ -279,7 +279,7 @@ class Trajectory(_MatrixFree):
         used = [self.operators._members[i] for i in np.flatnonzero(self.weights.max(axis=0))]
         if any(m[0] == "uniform" or (m[0] == "teleport" and m[3] == 0 and m[2] < 1) for m in used):
             return 1
-        bases = sorted({m[1] for m in used if m[0] != "identity"})
+        bases = self.operators._bases(used)
         if not bases:
             return self.operators.n_samples
         union = sum((self.operators._matrix(b) for b in bases[1:]), start=self.operators._matrix(bases[0]))

@@ -32,8 +32,8 @@ macro_rules! either {
 #[pyclass(name = "OperatorSet", module = "mdt_fast._core", frozen)]
 pub struct PyOperatorSet(pub AnySet);
 
-/// How a member is written in Python: ("walk", base), ("identity",), ("uniform",), ("power", base, exponent) or
-/// ("teleport", base, alpha, exponent), exponent 0 for a uniform landing.
+/// How a member is written in Python: ("walk", base), ("mean", count), ("identity",), ("uniform",), ("power", base, exponent)
+/// or ("teleport", base, alpha, exponent), exponent 0 for a uniform landing.
 #[derive(FromPyObject)]
 enum MemberArgument {
     Teleport((String, usize, f64, u32)),
@@ -52,6 +52,7 @@ impl MemberArgument {
                 other => Err(unknown(other)),
             },
             Self::Walk((kind, base)) if kind == "walk" => Ok(Member::Walk(*base)),
+            Self::Walk((kind, count)) if kind == "mean" => Ok(Member::Mean(*count)),
             Self::Power((kind, base, exponent)) if kind == "power" => {
                 Ok(Member::Power { base: *base, exponent: *exponent })
             }

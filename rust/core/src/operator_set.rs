@@ -25,6 +25,8 @@ pub enum Member {
     Identity,
     /// `11^T / N`.
     Uniform,
+    /// The mean of the first stored matrices, so many.
+    Mean(usize),
     /// The matrix `base`, `exponent` times.
     Power {
         /// Index of the stored matrix.
@@ -65,6 +67,7 @@ impl<T: Real> OperatorSet<T> {
         for member in &members {
             let (base, valid) = match *member {
                 Member::Walk(base) => (base, true),
+                Member::Mean(count) => (count.max(1) - 1, count >= 1),
                 Member::Power { base, exponent } => (base, exponent >= 1),
                 Member::Teleport { base, alpha, landing } => {
                     (base, (0.0..=1.0).contains(&alpha) && landing != Landing::Power(0))
@@ -131,6 +134,7 @@ impl<T: Real> OperatorSet<T> {
                 Member::Identity => step.identity += w,
                 Member::Uniform => step.uniform += w,
                 Member::Walk(base) => step.add(base, 1, w),
+                Member::Mean(count) => (0..count).for_each(|base| step.add(base, 1, w / count as f64)),
                 Member::Power { base, exponent } => step.add(base, exponent, w),
                 Member::Teleport { base, alpha, landing } => {
                     step.add(base, 1, w * alpha);

@@ -117,6 +117,8 @@ fn operator_sets_and_trajectories() {
     let jump = |base, alpha, landing| Member::Teleport { base, alpha, landing };
     for member in [
         Member::Walk(1),
+        Member::Mean(0),
+        Member::Mean(2),
         Member::Power { base: 1, exponent: 2 },
         Member::Power { base: 0, exponent: 0 },
         jump(1, 0.5, Landing::Uniform),

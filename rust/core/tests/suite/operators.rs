@@ -49,6 +49,7 @@ fn member(walks: usize) -> impl Strategy<Value = Member> {
     let landing = prop_oneof![Just(Landing::Uniform), (1..4_u32).prop_map(Landing::Power)];
     prop_oneof![
         3 => (0..walks).prop_map(Member::Walk),
+        1 => (1..=walks).prop_map(Member::Mean),
         1 => Just(Member::Identity),
         1 => Just(Member::Uniform),
         2 => (0..walks, 1..5_u32).prop_map(|(base, exponent)| Member::Power { base, exponent }),

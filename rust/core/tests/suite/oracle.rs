@@ -147,6 +147,10 @@ pub fn member(walks: &[Matrix], member: Member) -> Matrix {
     let n = walks[0].len();
     match member {
         Member::Walk(base) => walks[base].clone(),
+        Member::Mean(count) => {
+            let parts: Vec<_> = walks[..count].iter().map(|walk| (1.0 / count as f64, walk.clone())).collect();
+            combination(n, &parts)
+        }
         Member::Identity => identity(n),
         Member::Uniform => vec![vec![1.0 / n as f64; n]; n],
         Member::Power { base, exponent } => power(&walks[base], exponent),
