@@ -1,7 +1,6 @@
 """The whole job at growing sizes: neighbours, operators, diffusion time, beam search, labels, in float32.
 
-Two views of 50 columns, ten clusters, 15 neighbours, width 2, depth 12. Words have the mean of the views as a letter:
-both views together tell the clusters apart, not the last one of a word. Each size runs in a process of its own, because
+Two views of 50 columns, ten clusters, 15 neighbours, width 2, depth 12. Each size runs in a process of its own, because
 the peak of memory is that of a process. Results are kept in million.json, from which examples/growth.py draws.
 """
 
@@ -45,7 +44,7 @@ def job(n: int, neighbors: str) -> dict[str, float]:
     def mark() -> None:
         marks.append((time.perf_counter(), bytes_moved()))
 
-    ops = mdt.build_operators(views, n_neighbors=NEIGHBORS, neighbors=neighbors).with_mean()
+    ops = mdt.build_operators(views, n_neighbors=NEIGHBORS, neighbors=neighbors)
     mark()
     t = mdt.select_time(ops).t
     mark()
