@@ -227,10 +227,10 @@ class OperatorSet:
         matrix.has_canonical_format = True
         return matrix
 
-    def _bases(self, members: Iterable[tuple[Any, ...]]) -> list[int]:
-        """Return the stored matrices that members are made of."""
+    def _bases(self, indices: Iterable[int]) -> list[int]:
+        """Return the stored matrices that these members are made of."""
         bases: set[int] = set()
-        for kind, *rest in members:
+        for kind, *rest in (self._members[i] for i in indices):
             if kind == "mean":
                 bases.update(range(rest[0]))
             elif rest:

@@ -84,8 +84,8 @@ def _repeated_walk(W: Trajectory) -> tuple[NDArray[np.float64], int]:
     """Return the degrees of the one reversible walk that the trajectory repeats, and how often it does."""
     used = np.flatnonzero(W.weights.max(axis=0))
     members = [W.operators._members[m] for m in used]
-    bases = {member[1] for member in members if member[0] in ("walk", "power")}
-    degrees = W.operators._transitions[next(iter(bases))].degrees if len(bases) == 1 else None
+    bases = W.operators._bases(used)
+    degrees = W.operators._transitions[bases[0]].degrees if len(bases) == 1 else None
     if W.word is None or degrees is None or any(member[0] not in ("walk", "power") for member in members):
         raise ValueError(
             "decomposition: expected 'svd', because eigenvectors need a trajectory that repeats one reversible walk, "

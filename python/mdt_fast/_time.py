@@ -247,7 +247,7 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     ops, n = W.operators, W.shape[0]
     kinds = "one view of an affinity, or a power of it, an identity or teleport of it"
     shares = np.flatnonzero(W.weights[0])
-    bases = ops._bases(ops._members[i] for i in shares)
+    bases = ops._bases(shares)
     uniform = any(
         ops._members[i][0] == "uniform" or (ops._members[i][0] == "teleport" and ops._members[i][3] == 0)
         for i in shares

@@ -276,8 +276,9 @@ class Trajectory(_MatrixFree):
     @cached_property
     def _n_parts(self) -> int:
         """Parts of the samples that no step joins, from the union of the graphs that take part."""
-        used = [self.operators._members[i] for i in np.flatnonzero(self.weights.max(axis=0))]
-        if any(m[0] == "uniform" or (m[0] == "teleport" and m[3] == 0 and m[2] < 1) for m in used):
+        used = np.flatnonzero(self.weights.max(axis=0))
+        members = [self.operators._members[i] for i in used]
+        if any(m[0] == "uniform" or (m[0] == "teleport" and m[3] == 0 and m[2] < 1) for m in members):
             return 1
         bases = self.operators._bases(used)
         if not bases:

@@ -54,9 +54,7 @@ impl Numbering {
     }
 
     fn new(order: Vec<u32>) -> Self {
-        let mut places = vec![NOWHERE; order.len()];
-        order.iter().zip(0..).for_each(|(&point, place)| places[point as usize] = place);
-        Self { order, places }
+        Self { places: places_of(&order), order }
     }
 
     /// The points in the order in which a breadth-first walk meets them.
@@ -132,6 +130,13 @@ fn regions<T: Real>(set: &OperatorSet<T>, exec: &Exec) -> Result<Vec<u8>> {
     let means = column_means(&vectors, VECTORS, exec)?;
     let region = |row: &[T]| row.iter().zip(&means).fold(0, |bits, (value, mean)| bits << 1 | u8::from(value > mean));
     Ok(vectors.chunks_exact(VECTORS).map(region).collect())
+}
+
+/// Where each point stands in an order of all.
+pub(crate) fn places_of(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![NOWHERE; order.len()];
+    order.iter().zip(0..).for_each(|(&point, place)| places[point as usize] = place);
+    places
 }
 
 #[cfg(test)]

@@ -118,9 +118,7 @@ impl<E: Real> Cells<E> {
 /// large ones are visited most: an eighth more comparisons for the same share of neighbours.
 fn find_centres<E: Real>(cloud: &Cloud<E>, seed: u64, exec: &Exec) -> Result<Cloud<E>> {
     let count = (cloud.len() / POINTS_PER_CELL).max(1) * SAMPLES_PER_CENTRE;
-    let mut stream = Stream::new(seed, 0);
-    let drawn: Vec<u32> = (0..count).map(|_| stream.below(cloud.len()) as u32).collect();
-    let sample = cloud.some(&drawn);
+    let sample = cloud.some(&cloud.draw(count, &mut Stream::new(seed, 0)));
     let Leaves { order, ranges } = grow(&sample, SAMPLES_PER_CENTRE, seed, exec)?;
     let firsts: Vec<u32> = ranges.iter().map(|range| order[range.start]).collect();
     let mut labels: Vec<u32> = (0..).zip(&ranges).flat_map(|(leaf, range)| range.clone().map(move |_| leaf)).collect();

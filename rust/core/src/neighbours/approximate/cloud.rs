@@ -8,6 +8,7 @@ use super::super::points::{DensePoints, Keys, sum_terms};
 use super::super::screen::{Centred, fill_rows};
 use crate::exec::Exec;
 use crate::prefetch::prefetch;
+use crate::random::Stream;
 use crate::{Real, Result};
 
 /// Points that one thread projects at a time.
@@ -42,6 +43,11 @@ impl<E: Real> Cloud<E> {
     /// No points yet, see [`Self::gather`].
     pub fn empty(dimension: usize) -> Self {
         Self { data: Vec::new(), norms: Vec::new(), dimension }
+    }
+
+    /// So many points drawn at random, some perhaps more than once.
+    pub fn draw(&self, count: usize, stream: &mut Stream) -> Vec<u32> {
+        (0..count).map(|_| stream.below(self.len()) as u32).collect()
     }
 
     /// Some of the points.

@@ -81,9 +81,9 @@ fn compare<E: Real>(
     let norms = gathered.norms();
     for (i, &p) in members[..fresh].iter().enumerate() {
         let (own, norm) = (bars[i], norms[i]);
-        let distance = |value: E, other_norm: E| value + other_norm + norm;
+        let screened = |value: E, other_norm: E| value + other_norm + norm;
         let is_near = |((&value, &other_norm), &bar): ((&E, &E), &E)| {
-            distance(value, other_norm) < if bar < own { own } else { bar }
+            screened(value, other_norm) < if bar < own { own } else { bar }
         };
         let after = i + 1..n;
         let others = || values[i * n..][after.clone()].iter().zip(&norms[after.clone()]).zip(&bars[after.clone()]);
@@ -94,7 +94,7 @@ fn compare<E: Real>(
         for (&q, other) in members[after.clone()].iter().zip(others()) {
             if is_near(other) {
                 let ((&value, &other_norm), &bar) = other;
-                let near = distance(value, other_norm);
+                let near = screened(value, other_norm);
                 let (is_new, is_new_there) = (near < own && !known.has(p, q), near < bar && !known.has(q, p));
                 if is_new || is_new_there {
                     let distance = space.whole.squared_distance(p, q);

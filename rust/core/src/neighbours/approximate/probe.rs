@@ -5,6 +5,7 @@ use super::compare::Comparison;
 use super::graph::Graph;
 use super::smallest::by_value;
 use crate::exec::Exec;
+use crate::numbering::places_of;
 use crate::random::Stream;
 use crate::{Real, Result};
 
@@ -37,12 +38,10 @@ pub(super) struct Probes<E> {
 impl<E: Real> Probes<E> {
     pub fn new(cloud: &Cloud<E>, k: usize, recall: f64, seed: u64, exec: &Exec) -> Result<Self> {
         let n = cloud.len();
-        let mut stream = Stream::new(seed, 0);
         let count = if cloud.dimension() < LONG { PROBES } else { LONG_PROBES };
-        let points: Vec<u32> = (0..count.min(n)).map(|_| stream.below(n) as u32).collect();
+        let points = cloud.draw(count.min(n), &mut Stream::new(seed, 0));
         let bars = vec![E::INFINITY; points.len()];
-        let mut rows = Cloud::empty(cloud.dimension());
-        rows.gather(cloud, &points);
+        let rows = cloud.some(&points);
         let parts = exec.map(n.div_ceil(POINTS_PER_PIECE), |piece| {
             let range = piece * POINTS_PER_PIECE..((piece + 1) * POINTS_PER_PIECE).min(n);
             let mut comparison = Comparison::new();
@@ -70,27 +69,29 @@ impl<E: Real> Probes<E> {
         &self.points
     }
 
+    /// Their nearest others, those of one after those of another.
+    pub fn neighbours(&self) -> Vec<u32> {
+        self.nearest.iter().flatten().map(|&(_, other)| other).collect()
+    }
+
     /// The points have been renumbered: `order[i]` is at place `i` now.
     pub fn renumber(&mut self, order: &[u32]) {
-        let mut places = vec![0; order.len()];
-        order.iter().zip(0..).for_each(|(&point, place)| places[point as usize] = place);
+        let places = places_of(order);
         let others = self.nearest.iter_mut().flatten().map(|(_, other)| other);
         self.points.iter_mut().chain(others).for_each(|point| *point = places[*point as usize]);
     }
 
     /// What part of a squared distance a screen may show at most: beyond it are so few neighbours that they may be lost.
-    pub fn most_shown(&self, cloud: &Cloud<E>, screen: impl Fn(&Cloud<E>) -> Result<Cloud<E>>) -> Result<f64> {
-        let others: Vec<u32> = self.nearest.iter().flatten().map(|&(_, other)| other).collect();
-        let (points, others) = (screen(&cloud.some(&self.points))?, screen(&cloud.some(&others))?);
+    pub fn most_shown(&self, points: &Cloud<E>, neighbours: &Cloud<E>) -> f64 {
         let mut parts = Vec::new();
         for (p, nearest) in (0..).zip(&self.nearest) {
             let (k, last) = (nearest.len() as u32, nearest[nearest.len() - 1].0);
-            let there = (p * k..(p + 1) * k).map(|other| squared_distance(points.row(p), others.row(other)));
+            let there = (p * k..(p + 1) * k).map(|other| squared_distance(points.row(p), neighbours.row(other)));
             // Not of its own distance: a neighbour is lost if it seems to be farther than all that are known.
             parts.extend(there.map(|shown| shown.to_f64() / last.to_f64()).filter(|part| part.is_finite()));
         }
         let kept = ((1.0 - LOST * (1.0 - self.wanted)) * parts.len() as f64).ceil() as usize;
-        Ok(if kept < parts.len() { *parts.select_nth_unstable_by(kept, f64::total_cmp).1 } else { 1.0 })
+        if kept < parts.len() { *parts.select_nth_unstable_by(kept, f64::total_cmp).1 } else { 1.0 }
     }
 
     /// The share of some others that are as near to the probes on a screen as the last of their neighbours are.

@@ -63,15 +63,13 @@ fn find_heads<E: Real>(
         return Ok(None);
     };
     let mut stream = Stream::new(seed, 0);
-    let mut draw = |count: usize| {
-        let drawn: Vec<u32> = (0..count.min(n)).map(|_| stream.below(n) as u32).collect();
-        whole.some(&drawn)
-    };
+    let mut draw = |count: usize| whole.some(&whole.draw(count.min(n), &mut stream));
     let directions = leading_directions(&draw(SAMPLE), widest, seed, exec)?;
-    let (points, others) = (whole.some(probes.points()), draw(COUNTED));
+    let (points, neighbours, others) = (whole.some(probes.points()), whole.some(&probes.neighbours()), draw(COUNTED));
     for width in widths {
         let mut first: Vec<f64> = directions.chunks_exact(widest).flat_map(|line| &line[..width]).copied().collect();
-        let shown = probes.most_shown(whole, |cloud| cloud.projected(&first, width, exec))?;
+        let plain = |cloud: &Cloud<E>| cloud.projected(&first, width, exec);
+        let shown = probes.most_shown(&plain(&points)?, &plain(&neighbours)?);
         if shown < LEAST_SHOWN {
             continue;
         }
