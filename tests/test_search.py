@@ -794,9 +794,9 @@ class TestMemory:
 
 
 def test_the_mean_as_a_letter_tells_apart_what_either_view_confuses():
-    data = mdt.datasets.make_multiview_blobs(1500, n_features=50, n_clusters=5, cluster_std=9.0, random_state=0)
+    data = mdt.datasets.make_multiview_blobs(1500, n_features=50, n_clusters=10, cluster_std=9.0, random_state=0)
     ops = mdt.build_operators(data.views)
-    words, with_mean = (mdt.search(set_, 5, t=3, progress=False) for set_ in (ops, ops.with_mean()))
+    words, with_mean = (mdt.search(set_, 10, t=3, progress=False) for set_ in (ops, ops.with_mean()))
     assert 2 in with_mean.trajectory.word
     ami = [adjusted_mutual_info_score(data.target, found.labels) for found in (words, with_mean)]
     assert ami[1] > ami[0] + 0.005

@@ -291,7 +291,7 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     >>> import mdt_fast as mdt
     >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
     >>> mdt.MDTClustering(n_clusters=3).fit_predict(views)[:6]
-    array([0, 1, 1, 2, 2, 2], dtype=int32)
+    array([0, 1, 0, 2, 1, 1], dtype=int32)
     """
 
     n_clusters: Any = field(default=8, kw_only=False)

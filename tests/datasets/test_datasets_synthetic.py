@@ -110,6 +110,13 @@ def test_blobs_spread_as_asked_about_centres_within_the_box():
             assert (points.mean(axis=0) < 51.0).all()
 
 
+def test_one_seed_has_the_same_centres_at_any_number_of_samples():
+    few, many = (datasets.make_multiview_blobs(n, n_clusters=5, cluster_std=0.0, random_state=3) for n in (20, 300))
+    for view, larger in zip(few.views, many.views, strict=True):
+        for cluster in range(5):
+            assert_array_equal(view[few.target == cluster][0], larger[many.target == cluster][0])
+
+
 @pytest.mark.parametrize("n_clusters", [3, 4, 5, 6, 7, 10])
 @pytest.mark.parametrize("n_views", [2, 3, 5])
 def test_merged_views_are_complementary(n_clusters, n_views):

@@ -13,7 +13,7 @@ import mdt_fast as mdt
 def blobs():
     """Two views of clusters that overlap, so that scores tell one seed from another."""
     return mdt.datasets.make_multiview_blobs(
-        90, n_clusters=3, n_features=4, cluster_std=3.0, center_box=(-5, 5), random_state=0
+        90, n_clusters=3, n_features=4, cluster_std=4.0, center_box=(-5, 5), random_state=0
     )
 
 
@@ -21,7 +21,7 @@ def blobs():
 def others():
     """Other data of the same shape."""
     return mdt.datasets.make_multiview_blobs(
-        90, n_clusters=3, n_features=4, cluster_std=3.0, center_box=(-5, 5), random_state=1
+        90, n_clusters=3, n_features=4, cluster_std=4.0, center_box=(-5, 5), random_state=1
     )
 
 

@@ -19,7 +19,7 @@ AA        :class:`AffinityAddition`           ``D^-1 (K_1 + ... + K_V)``
 >>> import mdt_fast as mdt
 >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
 >>> mdt.baselines.make("AD", n_clusters=3).fit_predict(views)[:6]
-array([0, 1, 1, 2, 2, 2], dtype=int32)
+array([0, 1, 0, 2, 1, 1], dtype=int32)
 """
 
 from ._affinities import AffinityAddition, MultiviewDiffusionMaps

@@ -53,7 +53,7 @@ def make_multiview_blobs(
     center_box : tuple of two floats, default=(-10.0, 10.0)
         Centres are uniform in this range in each coordinate.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=None
-        Seed.
+        Seed. One seed has the same centres at any number of samples.
 
     Returns
     -------
@@ -86,13 +86,14 @@ def make_multiview_blobs(
         )
     rng = check_generator(random_state)
 
+    # Centres first: one seed has the same clusters at any number of samples.
+    all_centers = [rng.uniform(low, high, (k, width)) for width in widths]
     target = rng.permutation(np.arange(n) % k).astype(np.intp)
     groups = np.array([_merge(k, view, pairs) for view, pairs in enumerate(merged)], dtype=np.intp)
     views = []
-    for group, width, std, probability in zip(groups, widths, stds, misplaced, strict=True):
-        centers = rng.uniform(low, high, (k, width))
+    for group, centers, std, probability in zip(groups, all_centers, stds, misplaced, strict=True):
         shown = np.where(rng.random(n) < probability, rng.integers(k, size=n), target)
-        views.append(centers[group[shown]] + std * rng.standard_normal((n, width)))
+        views.append(centers[group[shown]] + std * rng.standard_normal((n, centers.shape[1])))
     description = (
         f"Planted clusters: {n} samples, {k} clusters, {v} views of {widths} columns, standard "
         f"deviations {stds}, probability of a wrong centre {misplaced}, merged pairs {merged}."
