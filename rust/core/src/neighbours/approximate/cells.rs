@@ -7,7 +7,6 @@ use super::compare::{Comparison, Group, compare_groups};
 use super::forest::{Leaves, grow};
 use super::graph::Graph;
 use super::smallest::by_value;
-use super::space::Space;
 use crate::exec::Exec;
 use crate::random::Stream;
 use crate::{Real, Result};
@@ -50,21 +49,21 @@ impl<E: Real> Cells<E> {
         &mut self,
         pairs: &[(u32, u32)],
         wanted: usize,
-        space: &Space<E>,
+        cloud: &Cloud<E>,
         graph: &mut Graph<E>,
         exec: &Exec,
     ) -> Result<bool> {
         if self.visited == self.centres.len() {
             return Ok(false);
         }
-        let mut ranks = self.ranks(pairs, space.screen(), exec)?;
+        let mut ranks = self.ranks(pairs, cloud, exec)?;
         ranks.sort_unstable();
         ranks.truncate(wanted);
         let enough = ranks.last().map_or(0, |rank| rank + 1).max(self.visited + 1);
         for end in [FIRST_CELLS, enough] {
             let end = end.min(self.centres.len());
             if end > self.visited {
-                self.visit_ranks(self.visited..end, space, graph, exec)?;
+                self.visit_ranks(self.visited..end, cloud, graph, exec)?;
                 self.visited = end;
             }
         }
@@ -96,17 +95,17 @@ impl<E: Real> Cells<E> {
         Ok(ranks.chunks_exact(2).map(|sides| sides[0].min(sides[1])).collect())
     }
 
-    fn visit_ranks(&self, ranks: Range<usize>, space: &Space<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<()> {
-        let all: Vec<u32> = (0..space.whole.len() as u32).collect();
+    fn visit_ranks(&self, ranks: Range<usize>, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<()> {
+        let all: Vec<u32> = (0..cloud.len() as u32).collect();
         for points in all.chunks(POINTS_PER_TURN) {
             let mut visitors = vec![Vec::new(); self.members.len()];
-            let cells = nearest_centres(space.screen(), points, &self.centres, ranks.clone(), exec)?;
+            let cells = nearest_centres(cloud, points, &self.centres, ranks.clone(), exec)?;
             for (&point, cells) in points.iter().zip(cells.chunks_exact(ranks.len())) {
                 cells.iter().for_each(|&cell| visitors[cell as usize].push(point));
             }
             let groups = visitors.iter().zip(&self.members);
             let groups: Vec<_> = groups.map(|(points, others)| Group { points, others, is_mutual: true }).collect();
-            compare_groups(space, &groups, graph, exec)?;
+            compare_groups(cloud, &groups, graph, exec)?;
         }
         Ok(())
     }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::cloud::Cloud;
 use super::graph::{Finds, Graph};
 use super::smallest::{Smallest, for_each_place};
-use super::space::Space;
 use crate::exec::Exec;
 use crate::{Real, Result};
 
@@ -31,7 +30,7 @@ pub(super) struct Group<'a> {
 
 /// Compares all points of each group with all others of it.
 pub(super) fn compare_groups<E: Real>(
-    space: &Space<E>,
+    cloud: &Cloud<E>,
     groups: &[Group<'_>],
     graph: &mut Graph<E>,
     exec: &Exec,
@@ -41,14 +40,13 @@ pub(super) fn compare_groups<E: Real>(
         .flat_map(|&group| group.points.chunks(POINTS_PER_PIECE).map(move |points| Group { points, ..group }))
         .collect();
     for turn in pieces.chunks(PIECES_PER_TURN) {
-        let finds = exec.map(turn.len(), |piece| compare_group(space, turn[piece], graph, exec))?;
+        let finds = exec.map(turn.len(), |piece| compare_group(cloud, turn[piece], graph, exec))?;
         graph.enter(&finds, exec)?;
     }
     Ok(())
 }
 
-fn compare_group<E: Real>(space: &Space<E>, group: Group<'_>, graph: &Graph<E>, exec: &Exec) -> Result<Finds<E>> {
-    let cloud = space.screen();
+fn compare_group<E: Real>(cloud: &Cloud<E>, group: Group<'_>, graph: &Graph<E>, exec: &Exec) -> Result<Finds<E>> {
     let (mut rows, mut columns) = (Cloud::empty(cloud.dimension()), Cloud::empty(cloud.dimension()));
     let (mut comparison, mut finds) = (Comparison::new(), Finds::new(cloud.len()));
     let mut met: Vec<(u32, u32)> = Vec::new();
@@ -69,14 +67,14 @@ fn compare_group<E: Real>(space: &Space<E>, group: Group<'_>, graph: &Graph<E>, 
         met.extend(
             comparison.seen_back.iter().map(|&(row, place)| (group.others[place as usize], points[row as usize])),
         );
-        pulp::Arch::new().dispatch(Confirm { space, graph, met: &mut met, finds: &mut finds });
+        pulp::Arch::new().dispatch(Confirm { cloud, graph, met: &mut met, finds: &mut finds });
     }
     Ok(finds)
 }
 
 /// Notes points with others that are nearer than all they know.
 struct Confirm<'a, E> {
-    space: &'a Space<E>,
+    cloud: &'a Cloud<E>,
     graph: &'a Graph<E>,
     met: &'a mut Vec<(u32, u32)>,
     finds: &'a mut Finds<E>,
@@ -87,7 +85,7 @@ impl<E: Real> pulp::WithSimd for Confirm<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { space, graph, met, finds } = self;
+        let Self { cloud, graph, met, finds } = self;
         // What `retain` does, but inlined: as a call of its own it would not have the wide vectors.
         let mut kept = 0;
         for i in 0..met.len() {
@@ -100,8 +98,8 @@ impl<E: Real> pulp::WithSimd for Confirm<'_, E> {
         met.truncate(kept);
         for (i, &(point, other)) in met.iter().enumerate() {
             let (_, ahead) = met[(i + PREFETCH_AHEAD).min(met.len() - 1)];
-            space.whole.prefetch(ahead);
-            let distance = space.whole.squared_distance(point, other);
+            cloud.prefetch(ahead);
+            let distance = cloud.squared_distance(point, other);
             if distance < graph.worst[point as usize] {
                 finds.note(point, other, distance);
             }
@@ -211,17 +209,16 @@ mod tests {
         let points = DensePoints { data: &data, dimension, metric: Metric::Euclidean };
         let cloud = Cloud::<f64>::new(&points, &Centred::new(&points, &exec).unwrap(), &exec).unwrap();
         let (left, right): (Vec<u32>, Vec<u32>) = ((0..700).collect(), (300..1000).collect());
-        let space = Space { whole: cloud, heads: None };
         for is_mutual in [false, true] {
             let mut graph = Graph::new(n, width);
-            compare_groups(&space, &[Group { points: &left, others: &right, is_mutual }], &mut graph, &exec).unwrap();
+            compare_groups(&cloud, &[Group { points: &left, others: &right, is_mutual }], &mut graph, &exec).unwrap();
             for p in 0..n as u32 {
                 let met = |q: &u32| {
                     let (looks, looks_back) = (p < 700 && *q >= 300, is_mutual && p >= 300 && *q < 700);
                     *q != p && (looks || looks_back)
                 };
                 let mut expected: Vec<_> =
-                    (0..n as u32).filter(met).map(|q| (space.whole.squared_distance(p, q), q)).collect();
+                    (0..n as u32).filter(met).map(|q| (cloud.squared_distance(p, q), q)).collect();
                 expected.sort_by(|a, b| a.partial_cmp(b).unwrap());
                 expected.truncate(width);
                 let found = graph.row(p).iter().filter(|entry| entry.distance < f64::INFINITY);

@@ -2,7 +2,6 @@
 
 use super::cloud::Cloud;
 use super::graph::{Finds, Graph};
-use super::space::Space;
 use crate::exec::Exec;
 use crate::random::mix;
 use crate::{Real, Result};
@@ -22,7 +21,7 @@ struct Meetings {
 
 /// One round; returns how many entries are new.
 pub(super) fn round<E: Real>(
-    space: &Space<E>,
+    cloud: &Cloud<E>,
     graph: &mut Graph<E>,
     sample: usize,
     seed: u64,
@@ -33,7 +32,7 @@ pub(super) fn round<E: Real>(
     for turn in meetings.chunks(PIECES_PER_TURN) {
         let known = &*graph;
         let finds = exec
-            .map(turn.len(), |piece| Ok(pulp::Arch::new().dispatch(Meet { space, known, meetings: &turn[piece] })))?;
+            .map(turn.len(), |piece| Ok(pulp::Arch::new().dispatch(Meet { cloud, known, meetings: &turn[piece] })))?;
         entered += graph.enter(&finds, exec)?;
     }
     Ok(entered)
@@ -41,7 +40,7 @@ pub(super) fn round<E: Real>(
 
 /// The meetings of one piece.
 struct Meet<'a, E> {
-    space: &'a Space<E>,
+    cloud: &'a Cloud<E>,
     known: &'a Graph<E>,
     meetings: &'a Meetings,
 }
@@ -51,11 +50,11 @@ impl<E: Real> pulp::WithSimd for Meet<'_, E> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> Finds<E> {
-        let Self { space, known, meetings: Meetings { members, bounds } } = self;
-        let mut finds = Finds::new(space.whole.len());
-        let (mut gathered, mut values) = (Cloud::empty(space.screen().dimension()), Vec::new());
+        let Self { cloud, known, meetings: Meetings { members, bounds } } = self;
+        let mut finds = Finds::new(cloud.len());
+        let (mut gathered, mut values) = (Cloud::empty(cloud.dimension()), Vec::new());
         for &(fresh, settled, end) in bounds {
-            compare(space, known, &members[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut finds);
+            compare(cloud, known, &members[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut finds);
         }
         finds
     }
@@ -64,7 +63,7 @@ impl<E: Real> pulp::WithSimd for Meet<'_, E> {
 /// Compares the first `fresh` members with each other and with all the rest.
 #[inline(always)]
 fn compare<E: Real>(
-    space: &Space<E>,
+    cloud: &Cloud<E>,
     known: &Graph<E>,
     members: &[u32],
     fresh: usize,
@@ -74,7 +73,7 @@ fn compare<E: Real>(
     if fresh == 0 || members.len() < 2 {
         return;
     }
-    gathered.gather(space.screen(), members);
+    gathered.gather(cloud, members);
     let bars: Vec<E> = members.iter().map(|&p| known.worst[p as usize]).collect();
     let n = members.len();
     let values = gathered.multiply(fresh, gathered, 0..n, values);
@@ -97,7 +96,7 @@ fn compare<E: Real>(
                 let near = screened(value, other_norm);
                 let (is_new, is_new_there) = (near < own && !known.has(p, q), near < bar && !known.has(q, p));
                 if is_new || is_new_there {
-                    let distance = space.whole.squared_distance(p, q);
+                    let distance = cloud.squared_distance(p, q);
                     if is_new && distance < own {
                         finds.note(p, q, distance);
                     }

@@ -10,13 +10,14 @@
 //! million points in ten round clusters of 50 dimensions visit 61 of the 205 cells of a cluster for 0.95 of their
 //! neighbours, and would have to visit half as many more if only the visitor looked.
 //!
-//! Candidates are screened by products and confirmed by differences; the distances of the answer are exact, only its
-//! members are approximate. Points are renumbered along the first tree, so that those that meet lie together in memory.
+//! Long points are shortened where few numbers of each tell who is near. Candidates are screened by products and confirmed by
+//! differences; the distances of the answer are exact, only its members are approximate. Points are renumbered along the
+//! first tree, so that those that meet lie together in memory.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `cloud` | the points, and products between a few of them |
-//! | `space` | the same points by a few numbers each, where these tell most pairs apart |
+//! | `shorten` | the points by fewer numbers each, where these tell who is near |
 //! | `compare` | points and others, all with all |
 //! | `smallest` | the nearest out of many |
 //! | `forest` | trees that bring near points together |
@@ -32,8 +33,8 @@ mod descent;
 mod forest;
 mod graph;
 mod probe;
+mod shorten;
 mod smallest;
-mod space;
 
 use super::Found;
 use super::nearest::Nearest;
@@ -50,7 +51,7 @@ use compare::compare_groups;
 use forest::{Leaves, grow};
 use graph::Graph;
 use probe::Probes;
-use space::Space;
+use shorten::shorten;
 
 /// Rounds go on while this share of all entries is new after one, or as much as is missing.
 const NEARLY_SETTLED: f64 = 0.1;
@@ -108,21 +109,25 @@ fn find<T: Real, E: Real>(
     exec: &Exec,
 ) -> Result<Vec<Found>> {
     let n = cloud.len();
-    let width = (k + SPARE).min(n - 1);
     let seed = |purpose: u64| mix(effort.seed ^ mix(purpose));
+    let mut probes = Probes::new(points, &cloud, k, effort.recall, seed(!0), exec)?;
+    // By fewer numbers the neighbours are not quite the nearest.
+    let roomy = (k + SPARE.max(2 * k / 3)).min(n - 1);
+    let (cloud, width) = match shorten(&cloud, &probes, roomy, seed(!2), exec)? {
+        Some(short) => (short, roomy),
+        None => (cloud, (k + SPARE).min(n - 1)),
+    };
     // Every leaf has more than `width` points, so that no row is left with an empty place.
     let leaf = LEAF.max(2 * width + 2);
-    let mut probes = Probes::new(&cloud, k, effort.recall, seed(!0), exec)?;
-    let space = Space::new(cloud, &probes, k, seed(!2), exec)?;
-    let Leaves { order, ranges } = grow(space.screen(), leaf, seed(0), exec)?;
-    let space = space.reordered(&order, exec)?;
-    probes.renumber(&order);
+    let Leaves { order, ranges } = grow(&cloud, leaf, seed(0), exec)?;
+    let cloud = cloud.reordered(&order, exec)?;
+    probes.renumber(order.clone());
     let mut graph = Graph::new(n, width);
-    compare_groups(&space, &Leaves { order: (0..n as u32).collect(), ranges }.groups(), &mut graph, exec)?;
+    compare_groups(&cloud, &Leaves { order: (0..n as u32).collect(), ranges }.groups(), &mut graph, exec)?;
     let mut rounds = 0;
     let mut settle = |graph: &mut Graph<E>| -> Result<()> {
         while probes.missing(graph) > 0.0 {
-            let entered = descent::round(&space, graph, SAMPLE, seed(2 * rounds + 1), exec)?;
+            let entered = descent::round(&cloud, graph, SAMPLE, seed(2 * rounds + 1), exec)?;
             rounds += 1;
             let (fresh, missing) = (entered as f64 / graph.entries.len() as f64, probes.missing(graph));
             // Rounds to come enter less and less: together hardly more than the last one.
@@ -137,8 +142,8 @@ fn find<T: Real, E: Real>(
             if LEFT_BY_A_ROUND * (1.0 - probes.recall(&graph)) < 1.0 - probes.wanted() {
                 break;
             }
-            let leaves = grow(space.screen(), leaf, seed(2 * tree as u64), exec)?;
-            compare_groups(&space, &leaves.groups(), &mut graph, exec)?;
+            let leaves = grow(&cloud, leaf, seed(2 * tree as u64), exec)?;
+            compare_groups(&cloud, &leaves.groups(), &mut graph, exec)?;
         }
         settle(&mut graph)?;
     }
@@ -146,10 +151,10 @@ fn find<T: Real, E: Real>(
     while probes.missing(&graph) > 0.0 {
         let cells = match &mut cells {
             Some(cells) => cells,
-            None => cells.insert(Cells::new(space.screen(), seed(!1), exec)?),
+            None => cells.insert(Cells::new(&cloud, seed(!1), exec)?),
         };
         let (pairs, wanted) = probes.missed_pairs(&graph);
-        if !cells.visit(&pairs, wanted, &space, &mut graph, exec)? {
+        if !cells.visit(&pairs, wanted, &cloud, &mut graph, exec)? {
             break;
         }
         settle(&mut graph)?;
