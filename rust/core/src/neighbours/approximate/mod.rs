@@ -142,7 +142,7 @@ fn find<T: Real, E: Real>(
         let mut left = 1.0;
         for tree in 1.. {
             let missing = 1.0 - probes.recall(&graph);
-            if LEFT_BY_A_ROUND * missing < 1.0 - probes.wanted() || missing > LEFT_BY_A_TREE * left {
+            if LEFT_BY_A_ROUND * missing < probes.spared() || missing > LEFT_BY_A_TREE * left {
                 break;
             }
             left = missing;

@@ -18,9 +18,6 @@ const LONG_PROBES: usize = 256;
 const LONG: usize = 256;
 /// So many standard errors the share found among them has to lie above the one asked for.
 const CERTAINTY: f64 = 2.0;
-/// Neighbours of a point are found or missed together: the estimate is about this many times less certain than
-/// independent draws.
-const DEPENDENCE: f64 = 1.5;
 /// Points that one thread compares with them.
 const POINTS_PER_PIECE: usize = 1 << 14;
 /// So many times the neighbours that count are known.
@@ -45,8 +42,8 @@ pub(super) struct Probes<'a, T> {
     k: usize,
     /// Which of the points is at each place.
     order: Vec<u32>,
-    /// Share of the neighbours to be found: the one asked for, and what the estimate may err.
-    wanted: f64,
+    /// Share of the neighbours that is asked for.
+    asked: f64,
 }
 
 impl<'a, T: Real> Probes<'a, T> {
@@ -55,7 +52,7 @@ impl<'a, T: Real> Probes<'a, T> {
         points: &'a DensePoints<'a, T>,
         cloud: &Cloud<E>,
         k: usize,
-        recall: f64,
+        asked: f64,
         seed: u64,
         exec: &Exec,
     ) -> Result<Self> {
@@ -69,19 +66,12 @@ impl<'a, T: Real> Probes<'a, T> {
             Probe { point, last: near[k - 1].0, near: near.into_iter().map(|(_, other)| other).collect() }
         };
         let all = drawn.iter().zip(near).map(probe).collect();
-        let error = DEPENDENCE * (recall * (1.0 - recall) / (count * k) as f64).sqrt();
-        Ok(Self {
-            points,
-            all,
-            k,
-            order: (0..cloud.len() as u32).collect(),
-            wanted: (recall + CERTAINTY * error).min(1.0),
-        })
+        Ok(Self { points, all, k, order: (0..cloud.len() as u32).collect(), asked })
     }
 
-    /// The share of their neighbours to be found.
-    pub fn wanted(&self) -> f64 {
-        self.wanted
+    /// The share of their neighbours that need not be found.
+    pub fn spared(&self) -> f64 {
+        1.0 - self.asked
     }
 
     /// The points have been renumbered: `order[i]` is at place `i` now.
@@ -123,13 +113,27 @@ impl<'a, T: Real> Probes<'a, T> {
 
     /// The share of their neighbours that the graph has.
     pub fn recall<E: Real>(&self, graph: &Graph<E>) -> f64 {
-        let share = |probe: &Probe| self.share(probe, graph.row(probe.point).iter().map(|entry| entry.index()));
-        self.all.iter().map(share).sum::<f64>() / self.all.len() as f64
+        self.estimate(graph).0
     }
 
-    /// How much that share lacks of the one wanted.
+    /// How much that share lacks of the one asked for, and of what the estimate may err.
     pub fn missing<E: Real>(&self, graph: &Graph<E>) -> f64 {
-        self.wanted - self.recall(graph)
+        let (share, error) = self.estimate(graph);
+        (self.asked + CERTAINTY * error).min(1.0) - share
+    }
+
+    /// The mean over the probes and its standard error. Neighbours of a point are found or missed together, so that the points count,
+    /// not the pairs.
+    fn estimate<E: Real>(&self, graph: &Graph<E>) -> (f64, f64) {
+        let share = |probe: &Probe| self.share(probe, graph.row(probe.point).iter().map(|entry| entry.index()));
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for share in self.all.iter().map(share) {
+            sum += share;
+            squares += share * share;
+        }
+        let count = self.all.len() as f64;
+        let mean = sum / count;
+        (mean, ((squares / count - mean * mean).max(0.0) / count).sqrt())
     }
 
     /// The points with neighbours that the graph does not have, and how many of these pairs it would have to find.

@@ -37,7 +37,7 @@ pub(super) fn shorten<T: Real, E: Real>(
     let sample = cloud.some(&cloud.draw(SAMPLE.min(cloud.len()), &mut Stream::new(seed, 0)));
     let directions = leading_directions(&sample, widest, seed, exec)?;
     let surroundings = cloud.some(&probes.surroundings());
-    let is_enough = |share: f64| 1.0 - share <= LOST * (1.0 - probes.wanted());
+    let is_enough = |share: f64| 1.0 - share <= LOST * probes.spared();
     for count in widths {
         let first: Vec<f64> = directions.chunks_exact(widest).flat_map(|line| &line[..count]).copied().collect();
         let shortened = |cloud: &Cloud<E>| cloud.projected(&first, count, exec);
