@@ -54,7 +54,7 @@ def long(n, seed=0):
 
 
 def sheets(n, seed=0):
-    """Copies of one surface a step apart: along the directions in which samples differ most they lie among each other."""
+    """Copies of one cloud a step apart: along the directions in which samples differ most they lie among each other."""
     step = 0.5 * (np.arange(n)[:, None] % 4 == np.arange(4))
     return np.hstack([long(n, seed), np.tile(step, 25)])
 
