@@ -54,7 +54,7 @@ def long(n, seed=0):
 
 
 def sheets(n, seed=0):
-    """Copies of one cloud a step apart: along the directions in which samples differ most they lie among each other."""
+    """One cloud dealt onto four sheets, which lie among each other along the directions of most variance."""
     step = 0.5 * (np.arange(n)[:, None] % 4 == np.arange(4))
     return np.hstack([long(n, seed), np.tile(step, 25)])
 
@@ -112,6 +112,22 @@ def test_few_points_are_compared_with_all(kind, n, seed, data):
     assert_sound(X, indices, distances, "euclidean")
     # Of equally near ones others may be taken.
     np.testing.assert_allclose(distances, mdt.nearest_neighbors(X, k)[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [20, 500, 1000])
+@pytest.mark.parametrize("make", [hard, long, lone, marks])
+def test_all_neighbours_may_be_asked_for(make, n):
+    X = make(n)
+    for k in (1, 2, 15):
+        _, distances = mdt.nearest_neighbors(X, k, method=mdt.ApproximateNeighbors(recall=1.0))
+        np.testing.assert_allclose(distances, mdt.nearest_neighbors(X, k)[1], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 2, 100])
+def test_few_and_many_neighbours_of_long_samples(k):
+    X = long(4000)
+    _, distances = mdt.nearest_neighbors(X, k, method="approx")
+    assert np.mean(distances <= mdt.nearest_neighbors(X, k)[1][:, -1:]) >= 0.945
 
 
 @pytest.mark.parametrize("make", [partial(hard, d=8), long])

@@ -20,18 +20,19 @@ _EXACT_PRODUCTS = 2e12
 class ApproximateNeighbors:
     """How good approximate neighbours have to be, to be given as `neighbors` to :func:`build_operators`.
 
-    A tree with large leaves, in which all pairs are compared, gives a first graph, and 1,024 samples that are compared
-    with all others tell what is missing. Where samples lie on few dimensions, more trees and rounds in which neighbours
-    of neighbours are compared mend the graph; where they fill many, every sample is compared with the cells around it,
-    as many as it takes. Distances are exact, only the choice of neighbours is approximate. New
-    samples are joined to their exact neighbours; a training sample that is given again lands near its own
-    coordinates, where with exact neighbours it lands on them.
+    A tree with large leaves, in which all pairs are compared, gives a first graph, and 1,024 samples (256 of 256
+    columns and more) that are compared with all others tell what is missing. Where samples lie on few dimensions, more
+    trees and rounds in which neighbours of neighbours are compared mend the graph; where they fill many, every sample
+    is compared with the cells around it, as many as it takes. Samples of many columns are compared along the directions
+    in which they differ most, if these tell who is near. Distances are exact, only the choice of neighbours is
+    approximate. New samples are joined to their exact neighbours; a training sample that is given again lands near its
+    own coordinates, where with exact neighbours it lands on them.
 
     Parameters
     ----------
     recall : float
-        Share of the nearest neighbours that are to be found, up to 1; known to about 0.003. The more, the longer it
-        takes, in the end as long as an exact search.
+        Share of the nearest neighbours that are to be found, up to 1, by two standard errors of the estimate. The more,
+        the longer it takes, in the end as long as an exact search.
 
     Examples
     --------

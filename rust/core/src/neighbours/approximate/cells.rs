@@ -44,7 +44,7 @@ impl<E: Real> Cells<E> {
     }
 
     /// Compares every point with those of more cells, nearest first, as many as it takes for so many of some pairs to meet; returns
-    /// whether there were any more cells.
+    /// whether more of them could.
     pub fn visit(
         &mut self,
         pairs: &[(u32, u32)],
@@ -57,6 +57,11 @@ impl<E: Real> Cells<E> {
             return Ok(false);
         }
         let mut ranks = self.ranks(pairs, cloud, exec)?;
+        // Those that have met and are no neighbours in the graph are lost: points were shortened.
+        ranks.retain(|&rank| rank >= self.visited);
+        if ranks.is_empty() {
+            return Ok(false);
+        }
         ranks.sort_unstable();
         ranks.truncate(wanted);
         let enough = ranks.last().map_or(0, |rank| rank + 1).max(self.visited + 1);

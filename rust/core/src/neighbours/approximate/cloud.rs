@@ -1,4 +1,4 @@
-//! The points of a search in the order in which they lie near each other.
+//! Points of a search, all or some of them, and products between them.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::{Real, Result};
 /// Points that one thread projects at a time.
 const ROWS_PER_PRODUCT: usize = 1024;
 
-/// Centred and scaled copies of points, a row for each.
+/// Points as they are compared, a row for each.
 pub(super) struct Cloud<E> {
     data: Vec<E>,
     norms: Vec<E>,
@@ -22,14 +22,14 @@ pub(super) struct Cloud<E> {
 }
 
 impl<E: Real> Cloud<E> {
-    /// Copies points in their own order.
+    /// Centred and scaled copies of points, in their own order.
     pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
         let write = |i: usize, row: &mut [E]| centred.enter(points.row(i), row);
         Self::with_norms(fill_rows(points.len(), points.dimension, write, exec)?, points.dimension, exec)
     }
 
     /// The same points, `order[i]` at place `i`.
-    pub fn reordered(&self, order: &[u32], exec: &Exec) -> Result<Self> {
+    pub fn reordered(self, order: &[u32], exec: &Exec) -> Result<Self> {
         let write = |i: usize, row: &mut [E]| row.copy_from_slice(self.row(order[i]));
         Self::with_norms(fill_rows(order.len(), self.dimension, write, exec)?, self.dimension, exec)
     }
@@ -158,7 +158,7 @@ fn squared_norm<E: Real>(x: &[E]) -> E {
 
 /// Sums of eight interleaved terms, in an order that depends on the length alone.
 #[inline(always)]
-pub(super) fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
+fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
     let mut sums = [E::ZERO; 8];
     let (heads, tails) = (x.chunks_exact(8), y.chunks_exact(8));
     let (rest_x, rest_y) = (heads.remainder(), tails.remainder());

@@ -69,8 +69,10 @@ const LEFT_BY_A_ROUND: f64 = 0.4;
 const LEFT_BY_A_TREE: f64 = 0.75;
 /// Points in a leaf.
 const LEAF: usize = 1024;
-/// Neighbours kept on the way beyond those asked for.
+/// Neighbours kept on the way beyond those asked for; and at least so many thirds of these where points were shortened, because by fewer
+/// numbers neighbours are not quite the nearest.
 const SPARE: usize = 5;
+const SPARE_THIRDS: usize = 2;
 /// Neighbours of a point that meet in a round, fresh and settled each.
 const SAMPLE: usize = 15;
 
@@ -112,10 +114,14 @@ fn find<T: Real, E: Real>(
     let n = cloud.len();
     let seed = |purpose: u64| mix(effort.seed ^ mix(purpose));
     let mut probes = Probes::new(points, &cloud, k, effort.recall, seed(!0), exec)?;
-    // By fewer numbers the neighbours are not quite the nearest.
-    let roomy = (k + SPARE.max(2 * k / 3)).min(n - 1);
-    let (cloud, width) = match shorten(&cloud, &probes, roomy, seed(!2), exec)? {
-        Some(short) => (short, roomy),
+    let width_if_short = (k + SPARE.max(SPARE_THIRDS * k / 3)).min(n - 1);
+    // One leaf has all pairs anyway.
+    let short = if n > LEAF { shorten(&cloud, &probes, width_if_short, seed(!2), exec)? } else { None };
+    let (cloud, width) = match short {
+        Some(short) => {
+            drop(cloud);
+            (short, width_if_short)
+        }
         None => (cloud, (k + SPARE).min(n - 1)),
     };
     // Every leaf has more than `width` points, so that no row is left with an empty place.
@@ -142,7 +148,7 @@ fn find<T: Real, E: Real>(
         let mut left = 1.0;
         for tree in 1.. {
             let missing = 1.0 - probes.recall(&graph);
-            if LEFT_BY_A_ROUND * missing < probes.spared() || missing > LEFT_BY_A_TREE * left {
+            if LEFT_BY_A_ROUND * missing <= probes.spared() || missing >= LEFT_BY_A_TREE * left {
                 break;
             }
             left = missing;

@@ -17,13 +17,14 @@ const PROBES: usize = 1024;
 const LONG_PROBES: usize = 256;
 const LONG: usize = 256;
 /// So many standard errors the share found among them has to lie above the one asked for.
-const CERTAINTY: f64 = 2.0;
+pub(super) const CERTAINTY: f64 = 2.0;
 /// Points that one thread compares with them.
 const POINTS_PER_PIECE: usize = 1 << 14;
-/// So many times the neighbours that count are known.
+/// So many times the neighbours that count are known, or times this many, if there are fewer.
 const KNOWN: usize = 4;
-/// Probes that are enough for a look at all points.
-const ASKED: usize = 128;
+const LEAST_KNOWN: usize = 4;
+/// Probes that are enough for a first look.
+const FEW_PROBES: usize = 128;
 
 /// A point and its surroundings.
 struct Probe {
@@ -58,7 +59,7 @@ impl<'a, T: Real> Probes<'a, T> {
     ) -> Result<Self> {
         let count = if cloud.dimension() < LONG { PROBES } else { LONG_PROBES };
         let drawn = cloud.draw(count.min(cloud.len()), &mut Stream::new(seed, 0));
-        let near = nearest_by_products(&drawn, cloud, KNOWN * k, exec)?;
+        let near = nearest_by_products(&drawn, cloud, KNOWN * k.max(LEAST_KNOWN), exec)?;
         let probe = |(&point, near): (&u32, Vec<u32>)| {
             let distance = |other: u32| points.distance(point as usize, other as usize);
             let mut near: Vec<_> = near.into_iter().map(|other| (distance(other), other)).collect();
@@ -82,33 +83,32 @@ impl<'a, T: Real> Probes<'a, T> {
         self.order = order;
     }
 
-    /// The probes, each followed by what is known to be near it.
+    /// Some of the probes, each followed by what is known to be near it.
     pub fn surroundings(&self) -> Vec<u32> {
-        self.all.iter().flat_map(|probe| [probe.point].into_iter().chain(probe.near.iter().copied())).collect()
+        self.few().iter().flat_map(|probe| [probe.point].into_iter().chain(probe.near.iter().copied())).collect()
     }
 
-    /// The share of their neighbours that are among the `width` nearest of these surroundings by other coordinates.
-    pub fn share_within<E: Real>(&self, width: usize, surroundings: &Cloud<E>) -> f64 {
+    /// The share of their neighbours that are among the `kept` nearest of these surroundings by other coordinates.
+    pub fn share_within<E: Real>(&self, kept: usize, surroundings: &Cloud<E>) -> f64 {
         let (mut first, mut share) = (0, 0.0);
-        for Probe { near, .. } in &self.all {
+        for Probe { near, .. } in self.few() {
             let others = first + 1..first + 1 + near.len() as u32;
             let distances: Vec<E> = others.clone().map(|other| surroundings.squared_distance(first, other)).collect();
             let mut sorted = distances.clone();
             sorted.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
             // Those as near as the first one beyond are not counted: nothing tells them from others.
-            let beyond = sorted.get(width).copied().unwrap_or(E::INFINITY);
+            let beyond = sorted.get(kept).copied().unwrap_or(E::INFINITY);
             share += distances[..self.k].iter().filter(|&&distance| distance < beyond).count() as f64 / self.k as f64;
             first = others.end;
         }
-        share / self.all.len() as f64
+        share / self.few().len() as f64
     }
 
-    /// The share of the neighbours of some probes that are among the `width` nearest of all points by other coordinates.
-    pub fn share_near<E: Real>(&self, width: usize, cloud: &Cloud<E>, exec: &Exec) -> Result<f64> {
-        let some = &self.all[..ASKED.min(self.all.len())];
-        let points: Vec<u32> = some.iter().map(|probe| probe.point).collect();
-        let near = nearest_by_products(&points, cloud, width, exec)?;
-        Ok(some.iter().zip(near).map(|(probe, near)| self.share(probe, near)).sum::<f64>() / some.len() as f64)
+    /// The share of all their neighbours that are among the `kept` nearest of all points by other coordinates, and its standard error.
+    pub fn share_near<E: Real>(&self, kept: usize, cloud: &Cloud<E>, exec: &Exec) -> Result<(f64, f64)> {
+        let points: Vec<u32> = self.all.iter().map(|probe| probe.point).collect();
+        let near = nearest_by_products(&points, cloud, kept, exec)?;
+        Ok(mean(self.all.iter().zip(near).map(|(probe, near)| self.share(probe, near))))
     }
 
     /// The share of their neighbours that the graph has.
@@ -122,25 +122,25 @@ impl<'a, T: Real> Probes<'a, T> {
         (self.asked + CERTAINTY * error).min(1.0) - share
     }
 
-    /// The mean over the probes and its standard error. Neighbours of a point are found or missed together, so that the points count,
-    /// not the pairs.
     fn estimate<E: Real>(&self, graph: &Graph<E>) -> (f64, f64) {
-        let share = |probe: &Probe| self.share(probe, graph.row(probe.point).iter().map(|entry| entry.index()));
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for share in self.all.iter().map(share) {
-            sum += share;
-            squares += share * share;
-        }
-        let count = self.all.len() as f64;
-        let mean = sum / count;
-        (mean, ((squares / count - mean * mean).max(0.0) / count).sqrt())
+        mean(self.all.iter().map(|probe| self.share_of(probe, graph)))
+    }
+
+    fn share_of<E: Real>(&self, probe: &Probe, graph: &Graph<E>) -> f64 {
+        self.share(probe, graph.row(probe.point).iter().map(|entry| entry.index()))
+    }
+
+    fn few(&self) -> &[Probe] {
+        &self.all[..FEW_PROBES.min(self.all.len())]
     }
 
     /// The points with neighbours that the graph does not have, and how many of these pairs it would have to find.
     pub fn missed_pairs<E: Real>(&self, graph: &Graph<E>) -> (Vec<(u32, u32)>, usize) {
-        let all = || self.all.iter().flat_map(|probe| probe.near[..self.k].iter().map(|&other| (probe.point, other)));
-        let wanted = (self.missing(graph) * all().count() as f64).ceil();
-        (all().filter(|&(p, q)| !graph.has(p, q)).collect(), wanted as usize)
+        // Others may be as near as those that are not there.
+        let lacking = self.all.iter().filter(|probe| self.share_of(probe, graph) < 1.0);
+        let pairs = lacking.flat_map(|probe| probe.near[..self.k].iter().map(|&other| (probe.point, other)));
+        let wanted = (self.missing(graph) * (self.all.len() * self.k) as f64).ceil();
+        (pairs.filter(|&(p, q)| !graph.has(p, q)).collect(), wanted as usize)
     }
 
     /// What share of a probe's neighbours these others have, or others as near.
@@ -151,24 +151,36 @@ impl<'a, T: Real> Probes<'a, T> {
     }
 }
 
+/// The mean of shares, one of each probe, and its standard error. Neighbours of a point are found or missed together, so that points
+/// count, not pairs.
+fn mean(shares: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        count += 1.0;
+        sum += share;
+        squares += share * share;
+    }
+    let mean = sum / count;
+    (mean, ((squares / count - mean * mean).max(0.0) / count).sqrt())
+}
+
 /// For each of these points, the `count` others nearest to it, up to rounding, in any order.
 fn nearest_by_products<E: Real>(points: &[u32], cloud: &Cloud<E>, count: usize, exec: &Exec) -> Result<Vec<Vec<u32>>> {
     let n = cloud.len();
     let rows = cloud.some(points);
     let bars = vec![E::INFINITY; points.len()];
-    // One more, because a point is the nearest one to itself.
-    let count = count + 1;
     let parts = exec.map(n.div_ceil(POINTS_PER_PIECE), |piece| {
         let range = piece * POINTS_PER_PIECE..((piece + 1) * POINTS_PER_PIECE).min(n);
         let mut comparison = Comparison::new();
-        let near = comparison.nearest(&rows, cloud, range, count, &bars, exec)?;
+        let near = comparison.nearest(&rows, cloud, range, count + 1, &bars, exec)?;
         Ok(near.iter_mut().map(|near| near.found().to_vec()).collect::<Vec<_>>())
     })?;
     let nearest = |(p, &point): (usize, &u32)| {
-        let mut near: Vec<(E, u32)> = parts.iter().flat_map(|part| &part[p]).copied().collect();
-        near.sort_unstable_by(by_value);
-        near.truncate(count);
-        near.into_iter().map(|(_, other)| other).filter(|&other| other != point).collect()
+        let others = parts.iter().flat_map(|part| &part[p]).copied().filter(|&(_, other)| other != point);
+        let mut others: Vec<(E, u32)> = others.collect();
+        others.sort_unstable_by(by_value);
+        others.truncate(count);
+        others.into_iter().map(|(_, other)| other).collect()
     };
     Ok(points.iter().enumerate().map(nearest).collect())
 }

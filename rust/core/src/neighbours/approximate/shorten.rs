@@ -6,7 +6,7 @@
 //! 96 out of 784 find 0.98 of the 15 nearest among their 25 nearest; points that fill all directions stay as they are.
 
 use super::cloud::Cloud;
-use super::probe::Probes;
+use super::probe::{CERTAINTY, Probes};
 use crate::block::Block;
 use crate::columns::{add_product, gram, orthonormal, random_signs, singular_values};
 use crate::exec::Exec;
@@ -16,17 +16,17 @@ use crate::{Real, Result};
 /// Numbers that may do, and so many times fewer than all they have to be.
 const WIDTHS: [usize; 7] = [16, 32, 64, 96, 128, 192, 256];
 const FEWER: usize = 3;
-/// Out of the neighbours that need not be found, so many may be lost by it.
+/// This share of the neighbours that need not be found may be lost by it.
 const LOST: f64 = 0.5;
 /// Points from which directions are found, and rounds of it.
 const SAMPLE: usize = 2048;
 const ROUNDS: usize = 2;
 
-/// Points of fewer numbers each among whose `width` nearest are enough of the nearest by all numbers, if there are such.
+/// Points of fewer numbers each among whose `kept` nearest are enough of the nearest by all numbers, if there are such.
 pub(super) fn shorten<T: Real, E: Real>(
     cloud: &Cloud<E>,
     probes: &Probes<'_, T>,
-    width: usize,
+    kept: usize,
     seed: u64,
     exec: &Exec,
 ) -> Result<Option<Cloud<E>>> {
@@ -37,14 +37,16 @@ pub(super) fn shorten<T: Real, E: Real>(
     let sample = cloud.some(&cloud.draw(SAMPLE.min(cloud.len()), &mut Stream::new(seed, 0)));
     let directions = leading_directions(&sample, widest, seed, exec)?;
     let surroundings = cloud.some(&probes.surroundings());
-    let is_enough = |share: f64| 1.0 - share <= LOST * probes.spared();
-    for count in widths {
-        let first: Vec<f64> = directions.chunks_exact(widest).flat_map(|line| &line[..count]).copied().collect();
-        let shortened = |cloud: &Cloud<E>| cloud.projected(&first, count, exec);
+    // If all neighbours are asked for, nothing may be lost, and no sample tells.
+    let is_enough = |share: f64| 1.0 - share < LOST * probes.spared();
+    for width in widths {
+        let leading: Vec<f64> = directions.chunks_exact(widest).flat_map(|line| &line[..width]).copied().collect();
+        let shortened = |cloud: &Cloud<E>| cloud.projected(&leading, width, exec);
         // Those that are near anyway first: that is cheap, and tells most that do not do. Others may come between.
-        if is_enough(probes.share_within(width, &shortened(&surroundings)?)) {
+        if is_enough(probes.share_within(kept, &shortened(&surroundings)?)) {
             let short = shortened(cloud)?;
-            if is_enough(probes.share_near(width, &short, exec)?) {
+            let (share, error) = probes.share_near(kept, &short, exec)?;
+            if is_enough(share - CERTAINTY * error) {
                 return Ok(Some(short));
             }
         }
