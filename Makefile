@@ -46,7 +46,7 @@ bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benches/run.py
 
-bench-million: $(INSTALLED) ## the whole job at up to a million samples (takes most of an hour)
+bench-million: $(INSTALLED) ## the whole job at up to a million samples (about ten minutes)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benches/bench_million.py
 
