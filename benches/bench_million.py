@@ -31,7 +31,7 @@ STAGES = ("neighbours and operators", "diffusion time", "beam search", "labels")
 
 
 def views_of(n: int) -> tuple[list[np.ndarray], np.ndarray]:
-    # The same clusters at every size. They touch: the better view shows one sample in 30,000 nearer to another centre.
+    # The same clusters at every size. They touch: the better view shows one sample in 20,000 nearer to another centre.
     bunch = mdt.datasets.make_multiview_blobs(
         n, n_features=50, n_clusters=CLUSTERS, cluster_std=CLUSTER_STD, random_state=0
     )

@@ -132,42 +132,45 @@ fn find<T: Real, E: Real>(
     let mut graph = Graph::new(n, width);
     compare_groups(&cloud, &Leaves { order: (0..n as u32).collect(), ranges }.groups(), &mut graph, exec)?;
     let mut rounds = 0;
-    let mut settle = |graph: &mut Graph<E>| -> Result<()> {
-        while probes.missing(graph) > 0.0 {
+    // Returns what is still missing.
+    let mut settle = |graph: &mut Graph<E>| -> Result<f64> {
+        let mut missing = probes.missing(graph);
+        while missing > 0.0 {
             let entered = descent::round(&cloud, graph, SAMPLE, seed(2 * rounds + 1), exec)?;
             rounds += 1;
-            let (fresh, missing) = (entered as f64 / graph.entries.len() as f64, probes.missing(graph));
+            missing = probes.missing(graph);
             // Rounds to come enter less and less: together hardly more than the last one.
-            if fresh < missing.min(NEARLY_SETTLED) {
+            if (entered as f64 / graph.entries.len() as f64) < missing.min(NEARLY_SETTLED) {
                 break;
             }
         }
-        Ok(())
+        Ok(missing)
     };
+    let mut missing = probes.missing(&graph);
     if probes.recall(&graph) >= WORTH_MORE_TREES {
         let mut left = 1.0;
         for tree in 1.. {
-            let missing = 1.0 - probes.recall(&graph);
-            if LEFT_BY_A_ROUND * missing <= probes.spared() || missing >= LEFT_BY_A_TREE * left {
+            let unfound = 1.0 - probes.recall(&graph);
+            if LEFT_BY_A_ROUND * unfound <= probes.spared() || unfound >= LEFT_BY_A_TREE * left {
                 break;
             }
-            left = missing;
+            left = unfound;
             let leaves = grow(&cloud, leaf, seed(2 * tree), exec)?;
             compare_groups(&cloud, &leaves.groups(), &mut graph, exec)?;
         }
-        settle(&mut graph)?;
+        missing = settle(&mut graph)?;
     }
     let mut cells: Option<Cells<E>> = None;
-    while probes.missing(&graph) > 0.0 {
+    while missing > 0.0 {
         let cells = match &mut cells {
             Some(cells) => cells,
             None => cells.insert(Cells::new(&cloud, seed(!1), exec)?),
         };
-        let (pairs, wanted) = probes.missed_pairs(&graph);
+        let (pairs, wanted) = probes.missed_pairs(missing, &graph);
         if !cells.visit(&pairs, wanted, &cloud, &mut graph, exec)? {
             break;
         }
-        settle(&mut graph)?;
+        missing = settle(&mut graph)?;
     }
     finish(points, &graph, &order, k, exec)
 }

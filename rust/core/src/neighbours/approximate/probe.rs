@@ -17,7 +17,7 @@ const PROBES: usize = 1024;
 const LONG_PROBES: usize = 256;
 const LONG: usize = 256;
 /// So many standard errors the share found among them has to lie above the one asked for.
-pub(super) const CERTAINTY: f64 = 2.0;
+const CERTAINTY: f64 = 2.0;
 /// Points that one thread compares with them.
 const POINTS_PER_PIECE: usize = 1 << 14;
 /// So many times the neighbours that count are known, or times this many, if there are fewer.
@@ -104,11 +104,13 @@ impl<'a, T: Real> Probes<'a, T> {
         share / self.few().len() as f64
     }
 
-    /// The share of all their neighbours that are among the `kept` nearest of all points by other coordinates, and its standard error.
-    pub fn share_near<E: Real>(&self, kept: usize, cloud: &Cloud<E>, exec: &Exec) -> Result<(f64, f64)> {
+    /// The share of all their neighbours that are among the `kept` nearest of all points by other coordinates, less what the estimate may
+    /// err.
+    pub fn share_near<E: Real>(&self, kept: usize, cloud: &Cloud<E>, exec: &Exec) -> Result<f64> {
         let points: Vec<u32> = self.all.iter().map(|probe| probe.point).collect();
         let near = nearest_by_products(&points, cloud, kept, exec)?;
-        Ok(mean(self.all.iter().zip(near).map(|(probe, near)| self.share(probe, near))))
+        let (share, error) = mean(self.all.iter().zip(near).map(|(probe, near)| self.share(probe, near)));
+        Ok(share - CERTAINTY * error)
     }
 
     /// The share of their neighbours that the graph has.
@@ -134,12 +136,12 @@ impl<'a, T: Real> Probes<'a, T> {
         &self.all[..FEW_PROBES.min(self.all.len())]
     }
 
-    /// The points with neighbours that the graph does not have, and how many of these pairs it would have to find.
-    pub fn missed_pairs<E: Real>(&self, graph: &Graph<E>) -> (Vec<(u32, u32)>, usize) {
+    /// The points with neighbours that the graph does not have, and how many of these pairs it would have to find if so much is missing.
+    pub fn missed_pairs<E: Real>(&self, missing: f64, graph: &Graph<E>) -> (Vec<(u32, u32)>, usize) {
         // Others may be as near as those that are not there.
         let lacking = self.all.iter().filter(|probe| self.share_of(probe, graph) < 1.0);
         let pairs = lacking.flat_map(|probe| probe.near[..self.k].iter().map(|&other| (probe.point, other)));
-        let wanted = (self.missing(graph) * (self.all.len() * self.k) as f64).ceil();
+        let wanted = (missing * (self.all.len() * self.k) as f64).ceil();
         (pairs.filter(|&(p, q)| !graph.has(p, q)).collect(), wanted as usize)
     }
 

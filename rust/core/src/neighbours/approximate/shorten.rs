@@ -6,7 +6,7 @@
 //! 96 out of 784 find 0.98 of the 15 nearest among their 25 nearest; points that fill all directions stay as they are.
 
 use super::cloud::Cloud;
-use super::probe::{CERTAINTY, Probes};
+use super::probe::Probes;
 use crate::block::Block;
 use crate::columns::{add_product, gram, orthonormal, random_signs, singular_values};
 use crate::exec::Exec;
@@ -31,13 +31,13 @@ pub(super) fn shorten<T: Real, E: Real>(
     exec: &Exec,
 ) -> Result<Option<Cloud<E>>> {
     let widths = WIDTHS.into_iter().filter(|width| FEWER * width <= cloud.dimension());
-    let Some(widest) = widths.clone().next_back() else {
+    // If all neighbours are asked for, nothing may be lost, and no sample tells.
+    let Some(widest) = widths.clone().next_back().filter(|_| probes.spared() > 0.0) else {
         return Ok(None);
     };
     let sample = cloud.some(&cloud.draw(SAMPLE.min(cloud.len()), &mut Stream::new(seed, 0)));
     let directions = leading_directions(&sample, widest, seed, exec)?;
     let surroundings = cloud.some(&probes.surroundings());
-    // If all neighbours are asked for, nothing may be lost, and no sample tells.
     let is_enough = |share: f64| 1.0 - share < LOST * probes.spared();
     for width in widths {
         let leading: Vec<f64> = directions.chunks_exact(widest).flat_map(|line| &line[..width]).copied().collect();
@@ -45,8 +45,7 @@ pub(super) fn shorten<T: Real, E: Real>(
         // Those that are near anyway first: that is cheap, and tells most that do not do. Others may come between.
         if is_enough(probes.share_within(kept, &shortened(&surroundings)?)) {
             let short = shortened(cloud)?;
-            let (share, error) = probes.share_near(kept, &short, exec)?;
-            if is_enough(share - CERTAINTY * error) {
+            if is_enough(probes.share_near(kept, &short, exec)?) {
                 return Ok(Some(short));
             }
         }
