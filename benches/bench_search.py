@@ -6,12 +6,12 @@ import time
 import warnings
 from functools import partial
 
+from mdt_fast._search.search.scoring import ScoringPlan
 from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt
 from bench_build import peak_megabytes
 from bench_candidate import CLUSTERS, THREADS, blobs, evaluate_densely, published_sets
-from mdt_fast._scoring import ScoringPlan
 from timing import print_table, seconds_of, time_in_turns
 
 GROWTH_DEPTH = 12

@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 import mdt_fast as mdt
 from bench_candidate import THREADS, evaluate_densely
 from mdt_fast.study._cases import find_dataset
-from mdt_fast.study._paper import DATASETS
 from mdt_fast.study._rows import Row, read_rows
+from mdt_fast.study.paper._runs import DATASETS
 from timing import print_table, seconds_of
 
 # Larger ones take minutes each: they are timed once.

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mdt_fast._search.search.consensus import MEMBER_STARTS, N_MEMBERS, draw_members
+from mdt_fast._search.search.scoring import ScoringPlan
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
-from mdt_fast._agreement import agree
-from mdt_fast._consensus import MEMBER_STARTS, N_MEMBERS, draw_members
-from mdt_fast._scoring import ScoringPlan
+from mdt_fast._clusters.agreement import agree
 from timing import print_table
 
 KERNELS = ("adaptive", "gaussian")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mdt_fast as mdt
 import oracle
 from hostile import VIEWS
-from mdt_fast import _approximate
+from mdt_fast._graphs import approximate as _approximate
 
 METRICS = ["euclidean", "cosine", "correlation"]
 

@@ -17,9 +17,9 @@ from sklearn.exceptions import NotFittedError
 
 import mdt_fast as mdt
 import oracle
-from mdt_fast import _memory
-from mdt_fast._chains import Chain, embed_chains
-from mdt_fast._labels import choose_labels
+from mdt_fast._clusters.labels import choose_labels
+from mdt_fast._geometry.chains import Chain, embed_chains
+from mdt_fast._support import memory as _memory
 from mdt_fast.baselines import _registry, _trajectories
 
 NAMES = ("DM", "AD", "p-AD", "ID", "MVD", "CrD", "ComD", "mean", "AA")

@@ -14,7 +14,7 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
-from mdt_fast.study._published import published
+from mdt_fast.study.paper._published import published
 from test_search_published import LOADERS
 
 pytestmark = [

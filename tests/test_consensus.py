@@ -13,13 +13,14 @@ import zlib
 import numpy as np
 import pytest
 import scipy.sparse
+from mdt_fast._search.search.consensus import draw_members
+from mdt_fast._search.search.result import HISTORY_DTYPE
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt
-from mdt_fast import _checkpoint, _core
-from mdt_fast._agreement import agree, confidence
-from mdt_fast._consensus import draw_members
-from mdt_fast._search_result import HISTORY_DTYPE
+from mdt_fast import _core
+from mdt_fast._clusters.agreement import agree, confidence
+from mdt_fast._search import checkpoint as _checkpoint
 
 K = 3
 N = 90

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import mdt_fast as mdt
 import oracle
 from mdt_fast import _core
-from mdt_fast._contrastive import contrastive_loss
+from mdt_fast.quality._contrastive import contrastive_loss
 
 N_SAMPLES = 40
 TOLERANCE = {"float64": 1e-7, "float32": 2e-5}
@@ -227,7 +227,7 @@ def test_memory_is_bounded():
         import resource
         import numpy as np
         import mdt_fast as mdt
-        from mdt_fast._contrastive import contrastive_loss
+        from mdt_fast.quality._contrastive import contrastive_loss
 
         rng = np.random.default_rng(0)
         Xs = [rng.normal(size=(20_000, 2)) for _ in range(2)]

@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mdt_fast as mdt
-from mdt_fast._labels import choose_labels
-from mdt_fast._search import STRATEGIES
+from mdt_fast._clusters.labels import choose_labels
+from mdt_fast._search.search import STRATEGIES
 
 N, K, WIDTHS = 120, 3, (4, 3)
 SLICES = [(0, 4), (4, 7)]

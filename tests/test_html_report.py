@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mdt_fast import __version__
-from mdt_fast._html_report import HtmlReport
+from mdt_fast._cli.html_report import HtmlReport
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import mdt_fast as mdt
-from mdt_fast._seed import check_seed
+from mdt_fast._support.seed import check_seed
 
 THREADS = [1, 2, 3, 8]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from mdt_fast._labels import choose_labels
+from mdt_fast._clusters.labels import choose_labels
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import mdt_fast as mdt
 import oracle
-from mdt_fast._multiview import embed_multiview
+from mdt_fast._geometry.multiview import embed_multiview
 
 
 def affinities(n, n_views, seed):

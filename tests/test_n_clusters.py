@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from mdt_fast._n_clusters import _counts, _information, _knee, _moving
+from mdt_fast._clusters.n_clusters import _counts, _information, _knee, _moving
 
 
 @pytest.fixture(scope="module")

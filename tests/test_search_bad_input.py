@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from mdt_fast._memory import plan_candidates
+from mdt_fast._support.memory import plan_candidates
 
 N_SAMPLES = 16
 EITHER = (TypeError, ValueError)

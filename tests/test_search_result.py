@@ -10,9 +10,9 @@ import sys
 
 import numpy as np
 import pytest
+from mdt_fast._search.search.result import HISTORY_DTYPE, SearchResult
 
 import mdt_fast as mdt
-from mdt_fast._search_result import HISTORY_DTYPE, SearchResult
 
 N_SAMPLES = 40
 

@@ -15,7 +15,8 @@ from sklearn.neighbors import NearestNeighbors
 
 import mdt_fast as mdt
 import oracle
-from mdt_fast import _memory, _time
+from mdt_fast._geometry import time as _time
+from mdt_fast._support import memory as _memory
 
 # Curves over a handful of times, taken for their values, have no knee.
 pytestmark = pytest.mark.filterwarnings("ignore:the entropy over:mdt_fast.TimeSelectionWarning")

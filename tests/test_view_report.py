@@ -336,7 +336,7 @@ class TestViewWeights:
             selected.append(mdt.select_time(*given, **options))
             return selected[-1]
 
-        monkeypatch.setattr("mdt_fast._search.select_time", select_time)
+        monkeypatch.setattr("mdt_fast._search.search.select_time", select_time)
         found = mdt.search(ops, 4, strategy="mean", view_weights="auto")
         assert [found.t] == [selection.t for selection in selected]
         assert found.settings["t"] == "auto"

@@ -13,24 +13,24 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import datasets, plot, quality
-from ._approximate import ApproximateNeighbors
-from ._build import build_operators, nearest_neighbors
+from ._clusters.k_means import KMeansResult, k_means
+from ._clusters.n_clusters import ClusterSelection, select_n_clusters
 from ._core import DEBUG_BUILD, __version__
-from ._embedding import Embedding, embed
-from ._kmeans import KMeansResult, k_means
-from ._n_clusters import ClusterSelection, select_n_clusters
-from ._operators import OperatorSet
-from ._progress import SearchProgress
-from ._search import search
-from ._search_result import SearchResult
-from ._time import TimeSelection, select_time
-from ._trajectory import Trajectory
-from ._view_report import ViewReport, view_report
-from ._warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
+from ._geometry.embedding import Embedding, embed
+from ._geometry.time import TimeSelection, select_time
+from ._graphs.approximate import ApproximateNeighbors
+from ._operators.build import build_operators, nearest_neighbors
+from ._operators.operator_set import OperatorSet
+from ._operators.trajectory import Trajectory
+from ._search.progress import SearchProgress
+from ._search.result import SearchResult
+from ._search.search import search
+from ._search.view_report import ViewReport, view_report
+from ._support.warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
 
 if TYPE_CHECKING:
     from . import baselines, study
-    from ._mdt import MDT, MDTClustering
+    from ._estimators.mdt import MDT, MDTClustering
 
 __all__ = [
     "MDT",
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 # These derive from classes of scikit-learn, whose import takes longer than all of this package: only when asked for.
-_LAZY = {"MDT": "_mdt", "MDTClustering": "_mdt", "baselines": "baselines", "study": "study"}
+_LAZY = {"MDT": "_estimators.mdt", "MDTClustering": "_estimators.mdt", "baselines": "baselines", "study": "study"}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from mdt_fast.study import published_score
-from mdt_fast.study._comparison import Compared, compare, dataset_table, differences, reasons, summary
 from mdt_fast.study._rows import Row
 from mdt_fast.study._study import Study
 from mdt_fast.study._tables import Cell
+from mdt_fast.study.paper._comparison import Compared, compare, dataset_table, differences, reasons, summary
 
 
 def row(dataset, method, search, run, ami, ch=3.0):

@@ -171,7 +171,7 @@ def test_a_picture_has_a_panel_for_each_embedding(name):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from mdt_fast.study._manifold_picture import draw_manifold
+    from mdt_fast.study.paper._manifold_picture import draw_manifold
 
     fig = draw_manifold(ran(name))
     try:

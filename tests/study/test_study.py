@@ -17,7 +17,7 @@ import mdt_fast as mdt
 from mdt_fast.study._cases import check_datasets, find_dataset
 from mdt_fast.study._grid import make_tasks
 from mdt_fast.study._methods import check_methods, find_method
-from mdt_fast.study._published import published
+from mdt_fast.study.paper._published import published
 
 N_RUNS, N_SEARCHES = 5, 2
 DRAWN = ["MDT-Rand", "MDT-Cvx-Rand", "MDT-Cvx-Rand(t=5)"]

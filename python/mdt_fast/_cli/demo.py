@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import plot
-from .._build import build_operators
-from .._html_report import HtmlReport
-from .._mdt import MDTClustering
-from .._operators import OperatorSet
-from .._time import TimeSelection, select_time
+from .._estimators.mdt import MDTClustering
+from .._geometry.time import TimeSelection, select_time
+from .._operators.build import build_operators
+from .._operators.operator_set import OperatorSet
 from ..baselines import make
 from ..datasets import load_multiview_digits
-from ..quality import calinski_harabasz
+from ..quality._scores import calinski_harabasz
 from .console import Console
+from .html_report import HtmlReport
 from .outputs import Outputs, open_outputs
 from .pictures import figures_closed, prepare_pictures
 

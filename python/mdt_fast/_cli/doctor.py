@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, _memory
-from .._build import build_operators
-from .._embedding import embed
-from .._kmeans import k_means
+from .. import _core
+from .._clusters.k_means import k_means
+from .._geometry.embedding import embed
+from .._operators.build import build_operators
+from .._support import memory as _memory
 from ..datasets import make_multiview_blobs
 from .console import Console
 

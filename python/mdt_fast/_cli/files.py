@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._views import Matrix
+from .._graphs.views import Matrix
 from .formats import PICKLE_ADVICE, READERS, Contents, FileError, Request, listed
 
 __all__ = ["FileError", "ViewFiles", "read_views"]

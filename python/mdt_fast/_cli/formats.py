@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._views import Matrix, check_matrix
+from .._graphs.views import Matrix, check_matrix
 
 PICKLE_ADVICE = "a pickle can run any code when it is read; save the views with np.savez"
 

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arguments import check_integer
-from .._build import build_operators
-from .._consensus import kernel_for
-from .._embedding import embed
-from .._labels import choose_labels
-from .._n_clusters import select_n_clusters
-from .._operators import OperatorSet
-from .._report import CheckReport
-from .._search import search
-from .._search_result import SearchResult
-from .._time import TimeSelection, select_time
+from .._clusters.labels import choose_labels
+from .._clusters.n_clusters import select_n_clusters
+from .._geometry.embedding import embed
+from .._geometry.time import TimeSelection, select_time
+from .._operators.build import build_operators
+from .._operators.checks import CheckReport
+from .._operators.operator_set import OperatorSet
+from .._search.consensus import kernel_for
+from .._search.result import SearchResult
+from .._search.search import search
+from .._support.arguments import check_integer
 from .console import Console
 from .files import ViewFiles, read_views
 from .outputs import Outputs, named_rows, open_outputs

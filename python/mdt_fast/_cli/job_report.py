@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import plot
-from .._agreement import Agreement
-from .._html_report import HtmlReport
-from .._search import search
-from .._search_result import SearchResult
-from .._view_report import view_report
+from .._clusters.agreement import Agreement
+from .._search.result import SearchResult
+from .._search.search import search
+from .._search.view_report import view_report
+from .html_report import HtmlReport
 
 if TYPE_CHECKING:
     from .job import Job, Outcome

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from .._core import __version__
-from .._kernel import KERNELS
-from .._scoring import QUALITIES
-from .._search import STRATEGIES
+from .._graphs.kernels import KERNELS
+from .._search.scoring import QUALITIES
+from .._search.search import STRATEGIES
 from .console import FAILED, Console
 
 F = TypeVar("F", bound=Callable[..., Any])

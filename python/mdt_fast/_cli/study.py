@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ..study._comparison import compare
-from ..study._paper import QUICK, WHOLE, run_paper
-from ..study._results import write_results
+from ..study.paper._comparison import compare
+from ..study.paper._results import write_results
+from ..study.paper._runs import QUICK, WHOLE, run_paper
 from .console import Console
 from .outputs import OutputError
 from .pictures import figures_closed, prepare_pictures

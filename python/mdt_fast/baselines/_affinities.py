@@ -8,11 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._arguments import check_integer
-from .._embedding import embed
-from .._multiview import embed_multiview
-from .._operators import OperatorSet
-from .._spectrum import column_signs
+from .._geometry.embedding import embed
+from .._geometry.multiview import embed_multiview
+from .._geometry.spectrum import column_signs
+from .._operators.operator_set import OperatorSet
+from .._support.arguments import check_integer
 from ._base import Baseline
 
 

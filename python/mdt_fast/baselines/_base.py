@@ -8,12 +8,12 @@ from typing import Any, Self
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from .._arguments import check_integer
-from .._embedding import Embedding, embed
-from .._estimator import Embedder, InductiveEmbedder
-from .._labels import choose_labels
-from .._operators import OperatorSet
-from .._trajectory import Trajectory
+from .._clusters.labels import choose_labels
+from .._estimators.base import Embedder, InductiveEmbedder
+from .._geometry.embedding import Embedding, embed
+from .._operators.operator_set import OperatorSet
+from .._operators.trajectory import Trajectory
+from .._support.arguments import check_integer
 
 
 def _is_clustering(estimator: Baseline) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._arguments import check_choice
+from .._support.arguments import check_choice
 from ._affinities import AffinityAddition, MultiviewDiffusionMaps
 from ._there_and_back import CompositeDiffusion, CrossDiffusion
 from ._trajectories import (

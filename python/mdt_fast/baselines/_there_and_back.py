@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _memory
-from .._arguments import check_choice, check_generator, check_integer, check_number
-from .._chains import Chain, embed_chains
-from .._operators import OperatorSet
-from .._spectrum import Spectrum, leading_pairs
+from .._geometry.chains import Chain, embed_chains
+from .._geometry.spectrum import Spectrum, leading_pairs
+from .._operators.operator_set import OperatorSet
+from .._support import memory as _memory
+from .._support.arguments import check_choice, check_generator, check_integer, check_number
 from ._base import Baseline
 
 _FORWARD, _TRANSPOSED = False, True

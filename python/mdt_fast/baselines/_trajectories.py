@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._arguments import check_choice, check_integer, check_per_view
-from .._embedding import Embedding, embed
-from .._operators import OperatorSet
-from .._time import select_time
-from .._trajectory import Trajectory
+from .._geometry.embedding import Embedding, embed
+from .._geometry.time import select_time
+from .._operators.operator_set import OperatorSet
+from .._operators.trajectory import Trajectory
+from .._support.arguments import check_choice, check_integer, check_per_view
 from ._base import TrajectoryBaseline
 
 # Times looked at for a knee.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arguments import RandomStateLike, check_generator, check_integer, check_number, check_per_view
+from .._support.arguments import RandomStateLike, check_generator, check_integer, check_number, check_per_view
 from ._bunch import make_bunch
 from ._types import LabelArray
 

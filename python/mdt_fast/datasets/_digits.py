@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arguments import RandomStateLike, check_choice, check_generator, check_number
+from .._support.arguments import RandomStateLike, check_choice, check_generator, check_number
 from ._bunch import make_bunch
 from ._noise import add_gaussian_noise, drop_pixels
 

@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from .._arguments import check_flag
+from .._support.arguments import check_flag
 from ._types import DataHome
 
 DATA_VARIABLE = "MDT_FAST_DATA"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arguments import RandomStateLike, check_choice, check_generator, check_integer
+from .._support.arguments import RandomStateLike, check_choice, check_generator, check_integer
 from ._bunch import make_bunch
 from ._types import FloatArray
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arguments import check_flag
+from .._support.arguments import check_flag
 from ._bunch import encode_labels, make_bunch
 from ._files import locate
 from ._prepare import principal_components, scale_rows

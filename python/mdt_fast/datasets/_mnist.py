@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._arguments import check_flag, check_integer, check_number
+from .._support.arguments import check_flag, check_integer, check_number
 from ._bunch import make_bunch
 from ._files import locate
 from ._noise import add_gaussian_noise, drop_pixels

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .._arguments import check_flag
+from .._support.arguments import check_flag
 from ._bunch import encode_labels, make_bunch
 from ._files import locate
 from ._prepare import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arguments import check_flag
+from .._support.arguments import check_flag
 from ._bunch import make_bunch
 from ._files import locate
 from ._prepare import scale_columns

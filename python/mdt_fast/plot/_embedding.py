@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._arguments import check_integer
-from .._embedding import Embedding
+from .._geometry.embedding import Embedding
+from .._support.arguments import check_integer
 from ._canvas import axes_for
 from ._key import CONTINUOUS, MISSING_COLOR, PALETTE, class_colors, draw_class_bar, draw_color_bar, draw_legend
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._time import TimeSelection
+from .._geometry.time import TimeSelection
 from ._canvas import axes_for
 
 

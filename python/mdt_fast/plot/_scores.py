@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .._arguments import check_number
+from .._support.arguments import check_number
 from ._bars import bars_size, draw_bars, runs_by_name
 from ._canvas import axes_for
 from ._key import PALETTE, class_colors, draw_legend

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._search_result import SearchResult, word_text
+from .._search.result import SearchResult, word_text
 from ._canvas import axes_for, size_in_points
 from ._key import CONTINUOUS, draw_color_bar
 

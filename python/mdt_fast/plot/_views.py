@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._view_report import ViewReport
+from .._search.view_report import ViewReport
 from ._canvas import axes_for, shortened, size_in_points
 from ._key import PALETTE, draw_legend
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._trajectory import Trajectory
+from .._operators.trajectory import Trajectory
 from ._canvas import axes_for, shortened, size_in_points, whole_ticks
 from ._key import draw_color_bar
 

@@ -7,8 +7,8 @@
 
 from ._cases import dataset_names
 from ._methods import method_names
-from ._published import published_score, published_time
 from ._study import Study, run
 from ._tables import Cell, Table
+from .paper._published import published_score, published_time
 
 __all__ = ["Cell", "Study", "Table", "dataset_names", "method_names", "published_score", "published_time", "run"]

@@ -15,11 +15,11 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from .. import datasets
-from .._build import build_operators
-from .._operators import OperatorSet
-from .._time import select_time
-from .._views import check_views, is_named
-from ._published import published_time
+from .._geometry.time import select_time
+from .._graphs.views import check_views, is_named
+from .._operators.build import build_operators
+from .._operators.operator_set import OperatorSet
+from .paper._published import published_time
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, nor
 from sklearn.metrics.cluster import contingency_matrix
 
 from .. import quality
+from .._clusters.k_means import k_means
 from .._core import __version__
-from .._kmeans import k_means
 from ._cases import Case, DataSet
 from ._methods import Method, observe
 from ._rows import Row

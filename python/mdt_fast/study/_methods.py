@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from .. import baselines
-from .._embedding import embed
-from .._search import search
-from .._trajectory import Trajectory
-from .._warnings import ConvergenceWarning
+from .._geometry.embedding import embed
+from .._operators.trajectory import Trajectory
+from .._search.search import search
+from .._support.warnings import ConvergenceWarning
 from ._cases import Case
 
 # The authors' tree search is not that of their text: how it grows, what it answers with, in how many dimensions.

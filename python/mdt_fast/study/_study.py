@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .._arguments import RandomStateLike, check_choice, check_integer
-from .._checkpoint import replace_file
-from .._progress import TaskProgress
-from .._seed import check_seed
+from .._search.checkpoint import replace_file
+from .._search.progress import TaskProgress
+from .._support.arguments import RandomStateLike, check_choice, check_integer
+from .._support.seed import check_seed
 from ._cases import check_datasets
 from ._grid import is_current, left_to_do, make_tasks, perform
 from ._methods import check_methods

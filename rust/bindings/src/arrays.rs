@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytemuck::cast_slice;
 use mdt_core::Real;
-use mdt_core::csr::Csr;
+use mdt_core::ground::csr::Csr;
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArray, PyUntypedArrayMethods,

@@ -1,6 +1,6 @@
 //! What several clusterings agree on.
 
-use mdt_core::consensus::{Memberships, consensus as agree};
+use mdt_core::cluster::consensus::{Memberships, consensus as agree};
 use mdt_core::spectral::{Accuracy, SvdSettings};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;

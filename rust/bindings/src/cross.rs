@@ -1,8 +1,8 @@
 //! New points: `cross_knn` and `cross_knn_sparse` find their edges to the training points, `cross_rows` makes their rows.
 
 use bytemuck::allocation::cast_vec;
-use mdt_core::csr::Csr;
-use mdt_core::neighbours::{Coordinates, CrossTable, Reach, Side, cross_neighbours};
+use mdt_core::ground::csr::Csr;
+use mdt_core::graph::neighbours::{Coordinates, CrossTable, Reach, Side, cross_neighbours};
 use mdt_core::{CrossRows, Real};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;

@@ -1,7 +1,7 @@
 //! `k_means` on the rows of an array.
 
 use mdt_core::Real;
-use mdt_core::kmeans::{KMeans, KMeansSettings};
+use mdt_core::cluster::k_means::{KMeans, KMeansSettings};
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -25,7 +25,7 @@ fn cluster<'py, T: Real + Element>(
     let cost = [settings.n_clusters, settings.n_init, settings.max_iterations.min(TYPICAL_ITERATIONS)]
         .into_iter()
         .fold(points.len(), usize::saturating_mul);
-    let found: KMeans = run(py, n_threads, cost, |exec| mdt_core::kmeans::k_means(points, dimension, settings, exec))?;
+    let found: KMeans = run(py, n_threads, cost, |exec| mdt_core::cluster::k_means::k_means(points, dimension, settings, exec))?;
     let labels: Vec<i32> = bytemuck::allocation::cast_vec(found.labels);
     let centers = matrix(py, found.centers, dimension)?;
     Ok((labels.into_pyarray(py), centers, found.inertia, found.iterations, found.converged))

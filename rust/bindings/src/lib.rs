@@ -7,7 +7,7 @@
 //! | Python | Rust |
 //! |---|---|
 //! | C-contiguous `float32` / `float64` array | `&[f32]` / `&[f64]` |
-//! | CSR parts: `int64` indptr, `int32` indices, values | [`mdt_core::csr::Csr`] |
+//! | CSR parts: `int64` indptr, `int32` indices, values | [`mdt_core::ground::csr::Csr`] |
 //! | `_core.Transition` | `Arc<Transition<f32 or f64>>` |
 //! | `_core.OperatorSet` | `OperatorSet<f32 or f64>` |
 //! | `ValueError`, `MemoryError`, `RuntimeError`, `KeyboardInterrupt` | [`mdt_core::Error`] |

@@ -1,8 +1,8 @@
 //! Exact neighbours: `knn` for dense views, `knn_sparse` for sparse ones.
 
 use mdt_core::Real;
-use mdt_core::csr::Csr;
-use mdt_core::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
+use mdt_core::ground::csr::Csr;
+use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

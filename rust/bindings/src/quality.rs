@@ -1,8 +1,8 @@
 //! Scores of labels on rows: of a stored transition, of a sparse matrix, or of an array.
 
 use mdt_core::Real;
-use mdt_core::neighbours::Coordinates;
-use mdt_core::quality::{Criterion, Sample};
+use mdt_core::graph::neighbours::Coordinates;
+use mdt_core::cluster::quality::{Criterion, Sample};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 

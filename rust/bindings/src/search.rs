@@ -5,11 +5,11 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mdt_core::candidate::{Clustered, Clustering, Evaluator, Quality, Rows};
-use mdt_core::csr::Csr;
-use mdt_core::exec::Exec;
-use mdt_core::kmeans::KMeansSettings;
-use mdt_core::quality::Criterion;
+use mdt_core::search::candidate::{Clustered, Clustering, Evaluator, Quality, Rows};
+use mdt_core::ground::csr::Csr;
+use mdt_core::ground::exec::Exec;
+use mdt_core::cluster::k_means::KMeansSettings;
+use mdt_core::cluster::quality::Criterion;
 use mdt_core::search::{
     self, Answer, Beam, EpsilonGreedy, Exhaustive, Halt, Mcts, Random, Score, Scorer, Side, Strategy,
 };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use mdt_core::Transition;
-use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
-use mdt_core::csr::Csr;
+use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::ground::csr::Csr;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput};
-use mdt_core::csr::Csr;
-use mdt_core::exec::Exec;
-use mdt_core::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
+use mdt_core::ground::csr::Csr;
+use mdt_core::ground::exec::Exec;
+use mdt_core::graph::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Member, OperatorSet, Pruning, Trajectory, Transition};
 
 const STATES: usize = 100_000;

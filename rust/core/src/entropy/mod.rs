@@ -32,11 +32,11 @@
 mod gauss;
 mod quadrature;
 
-use crate::block::{Block, Reuse};
-use crate::columns::{add_product, orthonormal, random_signs, singular_values};
-use crate::exec::Exec;
-use crate::trajectory::Trajectory;
-use crate::transition::Direction;
+use crate::ground::block::{Block, Reuse};
+use crate::ground::columns::{add_product, orthonormal, random_signs, singular_values};
+use crate::ground::exec::Exec;
+use crate::walk::trajectory::Trajectory;
+use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 use quadrature::{Effort, Quadrature, quadratures};
 
@@ -266,9 +266,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::csr::Csr;
-    use crate::operator_set::{Member, OperatorSet};
-    use crate::transition::Transition;
+    use crate::ground::csr::Csr;
+    use crate::walk::operator_set::{Member, OperatorSet};
+    use crate::walk::transition::Transition;
 
     const OPTIONS: EntropyOptions =
         EntropyOptions { probes: 8, deflated: 16, max_steps: 20, tolerance: 0.005, seed: 3 };

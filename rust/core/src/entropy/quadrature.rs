@@ -6,11 +6,11 @@
 
 use super::gauss::gauss_rule;
 use super::{Leading, Moments};
-use crate::block::Block;
-use crate::columns::{add_product, combine, gram, random_signs, scale, side_by_side, split_columns, squared_norms};
-use crate::exec::Exec;
-use crate::trajectory::Trajectory;
-use crate::transition::Direction;
+use crate::ground::block::Block;
+use crate::ground::columns::{add_product, combine, gram, random_signs, scale, side_by_side, split_columns, squared_norms};
+use crate::ground::exec::Exec;
+use crate::walk::trajectory::Trajectory;
+use crate::walk::transition::Direction;
 use crate::{Real, Result};
 
 /// How the probes of one time go.

@@ -2,7 +2,7 @@
 
 use super::tree::rank;
 use super::{Explored, Side, Strategy, Tree, Word};
-use crate::random::Stream;
+use crate::ground::random::Stream;
 
 /// One word grows: by its best step or, with probability `epsilon`, by any.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::{Explored, Side, Strategy, Tree, Word};
-use crate::random::Stream;
+use crate::ground::random::Stream;
 
 /// UCT with a number of playouts.
 #[derive(Debug, Clone, PartialEq)]

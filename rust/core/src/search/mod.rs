@@ -14,6 +14,7 @@
 //! | `mcts` | tree search guided by upper confidence bounds |
 
 mod beam;
+pub mod candidate;
 mod epsilon_greedy;
 mod exhaustive;
 mod mcts;
@@ -27,7 +28,7 @@ pub use mcts::Mcts;
 pub use random::Random;
 pub use tree::{Found, Node, Tree};
 
-use crate::exec::Exec;
+use crate::ground::exec::Exec;
 use crate::{Error, Result};
 
 /// Members of an operator set, the first step first.

@@ -1,7 +1,7 @@
 //! Words drawn at random.
 
 use super::{Explored, Strategy, Tree, Word};
-use crate::random::Stream;
+use crate::ground::random::Stream;
 
 /// Draws words of one length, step by step.
 #[derive(Debug, Clone, PartialEq)]

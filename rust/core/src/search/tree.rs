@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use super::{Answer, Explored, Halt, Score, Scorer, Word};
-use crate::exec::Exec;
+use crate::ground::exec::Exec;
 use crate::{Error, Result};
 
 /// Words that are handed to the scorer at a time: enough to keep threads busy, few enough that little is lost by a stop.

@@ -7,13 +7,13 @@
 use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
 use super::maps::each_row;
 use super::svd::{Start, Svd, svd};
-use crate::block::Block;
-use crate::columns::scale;
-use crate::exec::Exec;
-use crate::linear_map::LinearMap;
-use crate::operator_set::OperatorSet;
-use crate::trajectory::Trajectory;
-use crate::transition::Direction;
+use crate::ground::block::Block;
+use crate::ground::columns::scale;
+use crate::ground::exec::Exec;
+use crate::spectral::linear_map::LinearMap;
+use crate::walk::operator_set::OperatorSet;
+use crate::walk::trajectory::Trajectory;
+use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
 /// A weighted product of walks, each as it is or transposed.
@@ -113,9 +113,9 @@ pub fn embed_chains<T: Real>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csr::Csr;
-    use crate::operator_set::Member;
-    use crate::transition::Transition;
+    use crate::ground::csr::Csr;
+    use crate::walk::operator_set::Member;
+    use crate::walk::transition::Transition;
     use std::sync::Arc;
 
     const N: usize = 3;

@@ -10,11 +10,11 @@
 
 use super::maps::{Scaled, each_row};
 use super::svd::{Accuracy, Start, Svd, SvdSettings, svd};
-use crate::columns::{scale, squared_norms};
-use crate::exec::Exec;
-use crate::linear_map::LinearMap;
-use crate::trajectory::Trajectory;
-use crate::transition::Direction;
+use crate::ground::columns::{scale, squared_norms};
+use crate::ground::exec::Exec;
+use crate::spectral::linear_map::LinearMap;
+use crate::walk::trajectory::Trajectory;
+use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
 /// Which functions span the embedding.

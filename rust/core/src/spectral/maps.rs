@@ -1,9 +1,9 @@
 //! Diagonal scalings of a map.
 
-use crate::block::Block;
-use crate::exec::Exec;
-use crate::linear_map::LinearMap;
-use crate::transition::Direction;
+use crate::ground::block::Block;
+use crate::ground::exec::Exec;
+use crate::spectral::linear_map::LinearMap;
+use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
 /// Rows that one thread scales at a time.

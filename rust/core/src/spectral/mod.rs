@@ -11,6 +11,7 @@
 
 mod chains;
 mod embedding;
+pub(crate) mod linear_map;
 mod maps;
 mod multiview;
 mod svd;

@@ -7,13 +7,13 @@
 use super::embedding::{Coordinates, eigenpairs, scale_rows, signs, without_first};
 use super::maps::{Scaled, each_row};
 use super::svd::{Start, SvdSettings};
-use crate::block::Block;
-use crate::columns::scale;
-use crate::exec::Exec;
-use crate::linear_map::LinearMap;
-use crate::operator_set::OperatorSet;
-use crate::trajectory::Trajectory;
-use crate::transition::Direction;
+use crate::ground::block::Block;
+use crate::ground::columns::scale;
+use crate::ground::exec::Exec;
+use crate::spectral::linear_map::LinearMap;
+use crate::walk::operator_set::OperatorSet;
+use crate::walk::trajectory::Trajectory;
+use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
 /// The symmetric block affinity of the first `n_views` walks of a set.

@@ -26,11 +26,11 @@
 use mdt_dense::{Mat, MatRef};
 
 use super::tall::{Links, ORTHONORMAL, ROUNDING, Tall, combine_block, no_convergence};
-use crate::block::Block;
-use crate::exec::Exec;
-use crate::linear_map::LinearMap;
-use crate::random::Stream;
-use crate::transition::Direction;
+use crate::ground::block::Block;
+use crate::ground::exec::Exec;
+use crate::spectral::linear_map::LinearMap;
+use crate::ground::random::Stream;
+use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
 /// Widest block: as many columns as the sparse kernel keeps in registers.

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use mdt_dense::{Accum, Mat, MatMut, MatRef, product, symmetric_eigen};
 
-use crate::block::Block;
-use crate::exec::Exec;
-use crate::random::Stream;
+use crate::ground::block::Block;
+use crate::ground::exec::Exec;
+use crate::ground::random::Stream;
 use crate::{Error, Real, Result};
 
 /// Rows that are multiplied at a time: two blocks of them stay in cache.

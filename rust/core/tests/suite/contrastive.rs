@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::samples::Random;
-use mdt_core::csr::Csr;
-use mdt_core::exec::Exec;
+use mdt_core::ground::csr::Csr;
+use mdt_core::ground::exec::Exec;
 use mdt_core::{Contrastive, ContrastiveLoss, Error, Landing, Member, OperatorSet, Real, Trajectory, Transition};
 
 const ALL: Contrastive<'static> =

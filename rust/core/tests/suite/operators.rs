@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::oracle::Matrix;
 use crate::samples::Random;
-use mdt_core::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
-use mdt_core::csr::Csr;
-use mdt_core::exec::Exec;
+use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::ground::csr::Csr;
+use mdt_core::ground::exec::Exec;
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
 use proptest::prelude::*;
 

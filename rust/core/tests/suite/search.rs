@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
-use mdt_core::candidate::{Clustering, Evaluator, Quality, Rows};
-use mdt_core::exec::Exec;
-use mdt_core::kmeans::KMeansSettings;
-use mdt_core::neighbours::Coordinates;
-use mdt_core::quality::Criterion;
-use mdt_core::random::{Stream, mix};
+use mdt_core::search::candidate::{Clustering, Evaluator, Quality, Rows};
+use mdt_core::ground::exec::Exec;
+use mdt_core::cluster::k_means::KMeansSettings;
+use mdt_core::graph::neighbours::Coordinates;
+use mdt_core::cluster::quality::Criterion;
+use mdt_core::ground::random::{Stream, mix};
 use mdt_core::search::{
     Answer, Beam, EpsilonGreedy, Exhaustive, Found, Halt, Mcts, Random, Score, Scorer, Side, Strategy, Word, search,
 };

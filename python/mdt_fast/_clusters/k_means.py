@@ -1,0 +1,98 @@
+"""k-means, the way from coordinates to labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .. import _core
+from .._graphs.views import check_matrix
+from .._support.arguments import RandomStateLike, check_integer, check_number
+from .._support.seed import check_seed
+from .._support.threads import n_threads
+
+# What the core counts with.
+_LARGEST = 2**32 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansResult:
+    """What :func:`k_means` found.
+
+    Attributes
+    ----------
+    labels : (N,) int32 array
+        Cluster of each sample, numbered in order of their first sample: equal partitions have equal labels.
+    centers : (n_clusters, d) float64 array
+        Centres.
+    inertia : float
+        Sum of squared distances of the samples to their centres.
+    n_iter : int
+        Iterations of the best start.
+    converged : bool
+        Whether it ended before `max_iter`.
+    """
+
+    labels: NDArray[np.int32]
+    centers: NDArray[np.float64]
+    inertia: float
+    n_iter: int
+    converged: bool
+
+
+def k_means(
+    X: Any,
+    n_clusters: int,
+    *,
+    n_init: int = 10,
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    random_state: RandomStateLike = None,
+    n_jobs: int | None = None,
+) -> KMeansResult:
+    """Cluster the rows of an array: greedy k-means++ seeds, Lloyd's iteration, the best of several starts.
+
+    Parameters
+    ----------
+    X : (N, d) array
+        Finite numbers.
+    n_clusters : int
+        Number of clusters, at most the number of distinct rows. Every cluster has at least one sample.
+    n_init : int
+        Number of starts.
+    max_iter : int
+        Iterations of each start, at most.
+    tol : float
+        A start ends when no label changes, or when the centres move (sum of squared distances) by no more than this
+        times the mean variance of a feature.
+    random_state : int, Generator, RandomState or None
+        The result is a function of the data and this, whatever the number of threads.
+    n_jobs : int or None
+        Threads; None or -1 for all.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.k_means([[0.0], [9.0], [0.5], [9.5]], 2, random_state=0).labels
+    array([0, 1, 0, 1], dtype=int32)
+    """
+    k = check_integer("n_clusters", n_clusters, minimum=1)
+    settings = {
+        "n_init": check_integer("n_init", n_init, minimum=1, maximum=_LARGEST),
+        "max_iter": check_integer("max_iter", max_iter, minimum=1, maximum=_LARGEST),
+    }
+    tol = check_number("tol", tol)
+    if sparse.issparse(X):
+        raise TypeError(f"X: expected a dense array, got {type(X).__name__}; X.toarray() makes one")
+    points = check_matrix(X, "X")
+    n, d = points.shape
+    if n < 1 or d < 1:
+        raise ValueError(f"X: expected at least 1 sample and 1 feature, got shape {(n, d)}")
+    if k > n:
+        raise ValueError(f"n_clusters: expected at most {n}, the number of samples, got {k}")
+    seed, threads = check_seed(random_state), n_threads(n_jobs)
+    return KMeansResult(*_core.k_means(points, n_clusters=k, tol=tol, seed=seed, n_threads=threads, **settings))

@@ -1,0 +1,1 @@
+"""The estimators in the form of scikit-learn."""

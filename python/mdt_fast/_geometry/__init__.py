@@ -1,0 +1,1 @@
+"""The geometry of a trajectory: its diffusion time and its embedding."""

@@ -1,0 +1,121 @@
+"""Kernels and bandwidths: what turns a graph of distances into affinities.
+
+The core knows two shapes, `exp(-(d / h_i)(d / h_j))` and `exp(-d / sqrt(h_i h_j))`; this module says which one a kernel
+has and how wide `h` is for a bandwidth.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .neighbors import NeighborGraph
+
+KERNELS = ("gaussian", "laplacian", "correlation", "adaptive", "binary")
+
+Bandwidth = float | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class KernelShape:
+    """A kernel in the core's terms, and the bandwidth it came from in the units of the data."""
+
+    shape: str
+    widths: Bandwidth
+    values: NDArray[np.float64]
+    diagonal: float = 1.0
+    bandwidth: Bandwidth | None = None
+
+
+# Units of extreme data may lie outside the range of a double; 0 and infinity are then the right limits.
+@np.errstate(over="ignore", under="ignore")
+def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: bool, name: str) -> KernelShape:
+    """Resolve a kernel and its bandwidth on a graph."""
+    finite = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
+    if not len(finite):
+        raise ValueError(f"Xs ({name}): expected some distinct samples, got no positive distance at all")
+    if callable(kernel):
+        return _given_shape(kernel, graph, name)
+    if kernel == "binary":
+        return KernelShape("binary", 1.0, graph.distances)
+    if kernel == "adaptive":
+        scales = graph.farthest()
+        # A point whose neighbours all coincide with it takes its nearest other point; one with none, the largest such.
+        fallback = np.where(np.isfinite(graph.nearest_positive), graph.nearest_positive, finite.max())
+        scales = np.where(scales > 0, scales, fallback)
+        return KernelShape("squared", scales, graph.distances, bandwidth=np.ldexp(scales, graph.exponent))
+    sigma, scaled = _resolve_bandwidth(bandwidth, graph, float(finite.max()), name)
+    linear = kernel != "gaussian"
+    widths: Any
+    if kernel == "gaussian":
+        # Published: exp(-d^2 / b), which keeps the unit of d, so the power of two does not cancel.
+        widths = np.sqrt(np.ldexp(scaled, -graph.exponent)) if published else math.sqrt(2.0) * scaled
+    elif kernel == "laplacian":
+        widths = scaled
+    else:
+        widths = 2.0 * scaled**2 if published else 2.0 * scaled
+    if not np.all(widths > 0):
+        raise ValueError(f"bandwidth ({name}): {sigma} is too extreme for the distances of this view")
+    widths = widths if isinstance(scaled, np.ndarray) else float(widths)
+    return KernelShape("linear" if linear else "squared", widths, graph.distances, bandwidth=sigma)
+
+
+def call_kernel(kernel: Callable[..., Any], distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """Return what a kernel of the user's says to distances, which are its own to change."""
+    values = np.asarray(kernel(distances.copy()), dtype=np.float64)
+    if values.shape != distances.shape:
+        raise ValueError(
+            f"kernel ({name}): expected affinities of the shape {distances.shape} of the distances, got {values.shape}"
+        )
+    bad = ~(np.isfinite(values) & (values >= 0))
+    if bad.any():
+        raise ValueError(f"kernel ({name}): expected finite non-negative affinities, got {values[bad][0]}")
+    return values
+
+
+def _given_shape(kernel: Callable[..., Any], graph: NeighborGraph, name: str) -> KernelShape:
+    values = call_kernel(kernel, graph.true_distances(), name)
+    diagonal = call_kernel(kernel, np.zeros(1), name)
+    if not diagonal[0] > 0:
+        raise ValueError(f"kernel ({name}): expected a positive affinity at distance 0, got {diagonal[0]}")
+    return KernelShape("given", 1.0, values, diagonal=float(diagonal[0]))
+
+
+def _resolve_bandwidth(bandwidth: Any, graph: NeighborGraph, max_min: float, name: str) -> tuple[Bandwidth, Bandwidth]:
+    """Return the bandwidth in the units of the data and in the graph's units."""
+    if isinstance(bandwidth, str):
+        return float(np.ldexp(max_min, graph.exponent)), max_min
+    if callable(bandwidth):
+        bandwidth = bandwidth(graph.to_csr())
+    sigma = _check_positive(bandwidth, graph.n_samples, name)
+    scaled = np.ldexp(sigma, -graph.exponent)
+    return (sigma, scaled) if sigma.ndim else (float(sigma), float(scaled))
+
+
+def check_bandwidth(bandwidth: Any, n_samples: int, name: str) -> None:
+    """Refuse a bandwidth that can be seen to be wrong before any distance is known."""
+    if isinstance(bandwidth, str):
+        if bandwidth != "max-min":
+            raise ValueError(
+                f"bandwidth ({name}): expected 'max-min', a number, an array of one per sample or a callable, "
+                f"got {bandwidth!r}"
+            )
+    elif not callable(bandwidth):
+        _check_positive(bandwidth, n_samples, name)
+
+
+def _check_positive(bandwidth: Any, n_samples: int, name: str) -> NDArray[np.float64]:
+    """Return a positive number, or one for each sample, as an array."""
+    found = np.asarray(bandwidth)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"bandwidth ({name}): expected a number or an array of one per sample, got {bandwidth!r}")
+    if found.shape not in ((), (n_samples,)):
+        raise ValueError(f"bandwidth ({name}): expected a number or an array of {n_samples}, got shape {found.shape}")
+    sigma = found.astype(np.float64)
+    bad = ~(np.isfinite(sigma) & (sigma > 0))
+    if bad.any():
+        raise ValueError(f"bandwidth ({name}): expected positive finite numbers, got {float(sigma[bad][0])}")
+    return sigma

@@ -1,0 +1,1 @@
+"""Random-walk operators of the views, operator sets and trajectories."""

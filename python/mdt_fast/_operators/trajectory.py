@@ -1,0 +1,369 @@
+"""Trajectories: products of operators, applied without being formed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator
+
+from .._support import memory as _memory
+from .._support.arguments import check_choice, check_flag, check_integer, check_number
+from .._support.threads import n_threads
+from .._support.warnings import ConvergenceWarning, OperatorWarning
+
+if TYPE_CHECKING:
+    from .operator_set import OperatorSet
+
+# Weights of a step may miss 1 by this much (float32 ones, softmaxes say, by more); they are then rescaled.
+_SIMPLEX_TOLERANCE = 1e-8
+_SIMPLEX_TOLERANCE_SINGLE = 1e-5
+# Columns of the identity that toarray sends through the factors at a time.
+_PANEL = 256
+
+
+class _MatrixFree(LinearOperator):  # type: ignore[misc]
+    """A linear operator of the core: checks vectors, keeps the element type, and takes blocks of any kind."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, int]
+
+    def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _apply(self, x: Any, *, transposed: bool) -> NDArray[Any]:
+        x = np.asarray(x)
+        block = x.reshape(x.shape[0], -1)
+        if np.iscomplexobj(block):
+            real = self._multiply(np.require(block.real, self.dtype, ["C", "A"]), transposed=transposed)
+            imaginary = self._multiply(np.require(block.imag, self.dtype, ["C", "A"]), transposed=transposed)
+            return (real + 1j * imaginary).reshape(x.shape)
+        return self._multiply(np.require(block, self.dtype, ["C", "A"]), transposed=transposed).reshape(x.shape)
+
+    def _matmat(self, X: Any) -> NDArray[Any]:
+        return self._apply(X, transposed=False)
+
+    def _matvec(self, x: Any) -> NDArray[Any]:
+        return self._apply(x, transposed=False)
+
+    def _rmatmat(self, X: Any) -> NDArray[Any]:
+        return self._apply(X, transposed=True)
+
+    def _rmatvec(self, x: Any) -> NDArray[Any]:
+        return self._apply(x, transposed=True)
+
+    def matvec(self, x: Any) -> NDArray[Any]:
+        """Multiply a vector."""
+        return super().matvec(_check_length(x, self.shape[1], 1))  # type: ignore[no-any-return]
+
+    def rmatvec(self, x: Any) -> NDArray[Any]:
+        """Multiply a vector by the transpose."""
+        return super().rmatvec(_check_length(x, self.shape[0], 1))  # type: ignore[no-any-return]
+
+    def matmat(self, X: Any) -> NDArray[Any]:
+        """Multiply a block of vectors, one in each column."""
+        return super().matmat(_check_length(X, self.shape[1], 2))  # type: ignore[no-any-return]
+
+    def rmatmat(self, X: Any) -> NDArray[Any]:
+        """Multiply a block of vectors by the transpose."""
+        return super().rmatmat(_check_length(X, self.shape[0], 2))  # type: ignore[no-any-return]
+
+
+class Trajectory(_MatrixFree):
+    """The operator ``W = W_t ... W_1`` of a trajectory, a SciPy linear operator that is never formed.
+
+    Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over where walks end; ``W.T @ B`` moves mass.
+    Both go through the factors one by one, in parallel over the rows.
+
+    Attributes
+    ----------
+    word : tuple of int or None
+        The member taken at each step, first step first; None for a convex trajectory.
+    weights : (t, len(operators)) array
+        Weights of the members at each step, rows on the simplex. Read-only.
+    operators : OperatorSet
+        The set that the steps refer to.
+    """
+
+    def __init__(self, operators: OperatorSet, weights: NDArray[np.float64]) -> None:
+        super().__init__(dtype=operators.dtype, shape=(operators.n_samples, operators.n_samples))
+        self.operators = operators
+        self.weights = np.array(weights, dtype=np.float64)
+        self.weights.flags.writeable = False
+
+    @property
+    def word(self) -> tuple[int, ...] | None:
+        """The member taken at each step, or None if some step mixes several."""
+        if not (self.weights.max(axis=1) == 1.0).all():
+            return None
+        return tuple(int(i) for i in self.weights.argmax(axis=1))
+
+    def __len__(self) -> int:
+        """Return the number of steps t."""
+        return len(self.weights)
+
+    def __repr__(self) -> str:
+        """Return the factors, leftmost last step, for a word; the number of steps for a convex trajectory."""
+        word = self.word
+        if word is None:
+            steps = f"{len(self)} convex step{'s' if len(self) > 1 else ''} over {', '.join(self.operators.names)}"
+        else:
+            steps = " @ ".join(self.operators.names[i] for i in reversed(word))
+        return f"Trajectory({steps}; {self.operators.n_samples} samples)"
+
+    def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
+        return self.operators._core.apply(self.weights, block, transposed, self._threads)
+
+    def _transpose(self) -> LinearOperator:
+        return TransposedTrajectory(self)
+
+    # Real, so the adjoint is the transpose.
+    _adjoint = _transpose
+
+    @property
+    def _threads(self) -> int:
+        return n_threads(self.operators.n_jobs)
+
+    def extend(self, step: Any) -> Trajectory:
+        """Return the trajectory with one more step, which multiplies on the left.
+
+        Parameters
+        ----------
+        step : int, str or array
+            A member, by index or by name, or weights over all members.
+        """
+        row = check_steps([step], self.operators)
+        return Trajectory(self.operators, np.vstack([self.weights, row]))
+
+    def toarray(self) -> NDArray[Any]:
+        """Return the product as a dense (N, N) array; MemoryError, with the size, if it cannot fit."""
+        n = self.operators.n_samples
+        _memory.require(n * n * self.dtype.itemsize, f"W.toarray() of {n} samples")
+        dense = np.empty((n, n), dtype=self.dtype)
+        for start in range(0, n, _PANEL):
+            width = min(_PANEL, n - start)
+            unit = np.zeros((n, width), dtype=self.dtype)
+            unit[np.arange(start, start + width), np.arange(width)] = 1
+            dense[:, start : start + width] = self._multiply(unit, transposed=False)
+        return dense
+
+    def tosparse(
+        self, prune_below: float = 0.0, top: int | None = None, *, prune_each_step: bool = False
+    ) -> sparse.csr_array:
+        """Return the product as a sparse matrix, exact by default.
+
+        Parameters
+        ----------
+        prune_below : float
+            Drop entries below this; the largest of a row always stays.
+        top : int, optional
+            Keep at most this many of the largest entries of each row, of equal ones the first.
+        prune_each_step : bool
+            Prune after every step instead of once at the end. Long trajectories of many samples become affordable, at
+            the price of an error that grows with each step.
+
+        Returns
+        -------
+        csr_array
+            Rows that lost entries are rescaled, so that every row sums to 1.
+
+        Notes
+        -----
+        Raises MemoryError, with an estimate of the size, if the result cannot fit.
+        """
+        below = check_number("prune_below", prune_below)
+        if top is not None:
+            top = check_integer("top", top, minimum=1)
+        try:
+            indptr, indices, values = self.operators._core.to_sparse(
+                self.weights,
+                prune_below=below,
+                top=top,
+                prune_each_step=check_flag("prune_each_step", prune_each_step),
+                memory_limit=_memory.available_bytes(),
+                n_threads=self._threads,
+            )
+        except MemoryError as error:
+            raise MemoryError(f"W.tosparse(): {error}; top= or prune_below= make it smaller") from None
+        matrix = sparse.csr_array((values, indices, indptr), shape=self.shape)
+        matrix.has_canonical_format = True
+        return matrix
+
+    def stationary_distribution(self, tol: float = 1e-12, max_iter: int = 10_000) -> NDArray[np.float64]:
+        """Return the distribution that one pass of the trajectory leaves as it is.
+
+        By power iteration on the factors from the uniform distribution. Warns where the limit depends on that start,
+        because the graph falls into parts that no step joins, and where `tol` was not reached.
+
+        Parameters
+        ----------
+        tol : float
+            Largest change ``sum_k |(W^T pi - pi)_k|`` that counts as converged; at least 1e-6 in float32.
+        max_iter : int
+            Most passes of the whole trajectory.
+        """
+        tolerance = check_number("tol", tol)
+        if self.dtype == np.float32:
+            tolerance = max(tolerance, 1e-6)
+        passes = check_integer("max_iter", max_iter, minimum=1)
+        parts = self._n_parts
+        if parts > 1:
+            warnings.warn(
+                f"the steps of this trajectory leave {parts} parts of the samples unconnected: its stationary "
+                "distribution is not unique, the one reached from the uniform distribution is returned",
+                OperatorWarning,
+                stacklevel=2,
+            )
+        core = self.operators._core
+        distribution, residual, iterations = core.stationary_distribution(
+            self.weights, tolerance, passes, self._threads
+        )
+        if not np.isfinite(distribution).all():
+            raise FloatingPointError("stationary_distribution: the power iteration left the range of its numbers")
+        if residual > tolerance:
+            warnings.warn(
+                f"the stationary distribution still changes by {residual:.2g} after {iterations} passes "
+                f"(tol={tolerance:.2g}); raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return distribution
+
+    def diffusion_distances(self, rows: Any, weighting: str = "stationary") -> NDArray[np.float64]:
+        """Return distances between the walks that start at chosen samples, without forming W.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The samples, m of them.
+        weighting : {"stationary", "uniform"}
+            ``D(i, j)^2 = sum_k (W_ik - W_jk)^2 / pi_k`` with the stationary distribution pi, or without any weight.
+
+        Returns
+        -------
+        (m, m) array
+            Symmetric, 0 on the diagonal.
+        """
+        chosen = self._check_rows(rows)
+        check_choice("weighting", weighting, ("stationary", "uniform"))
+        n, m = self.operators.n_samples, len(chosen)
+        _memory.require(2 * n * m * self.dtype.itemsize, f"diffusion_distances between {m} of {n} samples")
+        inverse = None
+        if weighting == "stationary":
+            pi = self.stationary_distribution()
+            # A point that no walk ends at contributes 0 / 0: no difference, whatever its weight.
+            inverse = np.divide(1.0, pi, out=np.zeros_like(pi), where=pi > 0)
+        return self.operators._core.diffusion_distances(self.weights, chosen, inverse, self._threads)
+
+    def _check_rows(self, rows: Any) -> list[int]:
+        chosen = np.asarray(rows)
+        if chosen.shape == (0,):
+            return []
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise TypeError(f"rows: expected a sequence of integers, got {rows!r}")
+        n = self.operators.n_samples
+        outside = (chosen < 0) | (chosen >= n)
+        if outside.any():
+            raise ValueError(f"rows: expected samples from 0 to {n - 1}, got {chosen[outside][0]}")
+        return [int(i) for i in chosen]
+
+    @cached_property
+    def _n_parts(self) -> int:
+        """Parts of the samples that no step joins, from the union of the graphs that take part."""
+        used = np.flatnonzero(self.weights.max(axis=0))
+        members = [self.operators._members[i] for i in used]
+        if any(m[0] == "uniform" or (m[0] == "teleport" and m[3] == 0 and m[2] < 1) for m in members):
+            return 1
+        bases = self.operators._bases(used)
+        if not bases:
+            return self.operators.n_samples
+        union = sum((self.operators._matrix(b) for b in bases[1:]), start=self.operators._matrix(bases[0]))
+        count, label = connected_components(union, directed=True, connection="strong")
+        # Parts that can be left hold no mass in the end: only closed ones have a distribution of their own.
+        edges = union.tocoo()
+        leaves = label[edges.row] != label[edges.col]
+        return int(count - len(np.unique(label[edges.row[leaves]])))
+
+
+class TransposedTrajectory(_MatrixFree):
+    """``W^T``: moves mass forward along the trajectory."""
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        super().__init__(dtype=trajectory.dtype, shape=trajectory.shape)
+        self._trajectory = trajectory
+
+    def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
+        return self._trajectory._multiply(block, transposed=not transposed)
+
+    def _transpose(self) -> LinearOperator:
+        return self._trajectory
+
+    _adjoint = _transpose
+
+
+def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
+    """Return the (t, members) weights of a word or of weights."""
+    if isinstance(steps, (str, bytes)) or not isinstance(steps, (Sequence, np.ndarray)):
+        raise TypeError(f"steps: expected a sequence of members or a 2-D array of weights, got {steps!r}")
+    if not len(steps):
+        raise ValueError("steps: expected at least one step, got none")
+    if all(map(_is_member, steps)):
+        word = [_member_index(step, operators) for step in steps]
+        return np.eye(len(operators))[word]
+    if all(np.ndim(step) == 0 for step in steps):
+        bad = next(step for step in steps if not _is_member(step))
+        raise TypeError(f"word: expected members by index (int) or by name (str), got {bad!r}")
+    try:
+        weights = np.asarray(steps)
+    except ValueError:
+        raise ValueError("weights: expected rows of one length, got rows of different lengths") from None
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(f"weights: expected real numbers, got dtype {weights.dtype}")
+    tolerance = _SIMPLEX_TOLERANCE_SINGLE if weights.dtype in (np.float32, np.float16) else _SIMPLEX_TOLERANCE
+    weights = weights.astype(np.float64)
+    if weights.ndim != 2 or weights.shape[1] != len(operators):
+        raise ValueError(
+            f"weights: expected shape (t, {len(operators)}), a weight for each member at each step, got {weights.shape}"
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        row, member = (int(i) for i in np.argwhere(~(np.isfinite(weights) & (weights >= 0)))[0])
+        got = weights[row, member]
+        raise ValueError(f"weights: expected finite non-negative numbers, got {got} in row {row}, column {member}")
+    sums = weights.sum(axis=1)
+    off = np.abs(sums - 1) > tolerance
+    if off.any():
+        row = int(np.flatnonzero(off)[0])
+        raise ValueError(f"weights: expected rows that sum to 1, got {sums[row]} in row {row}")
+    # Rows that have been divided by their sum before stay as they are.
+    settled = np.abs(sums - 1) <= len(operators) * np.finfo(np.float64).eps
+    normalized: NDArray[np.float64] = weights / np.where(settled, 1.0, sums)[:, np.newaxis]
+    return normalized
+
+
+def _is_member(step: Any) -> bool:
+    return isinstance(step, (int, str, np.integer)) and not isinstance(step, bool)
+
+
+def _member_index(step: Any, operators: OperatorSet) -> int:
+    if isinstance(step, str):
+        if operators.names.count(step) != 1:
+            raise ValueError(f"word: expected one of the members {operators.names}, got {step!r}")
+        return operators.names.index(step)
+    return check_integer("word", step, minimum=0, maximum=len(operators) - 1)
+
+
+def _check_length(x: Any, length: int, ndim: int) -> NDArray[Any]:
+    if sparse.issparse(x):
+        raise TypeError("vectors: expected a dense array, got a sparse matrix; give x.toarray()")
+    array: NDArray[Any] = np.asarray(x)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"vectors: expected numbers, got dtype {array.dtype}")
+    if array.ndim not in (ndim, 2) or array.shape[0] != length:
+        raise ValueError(f"vectors: expected length {length}, got shape {array.shape}")
+    return array

@@ -1,0 +1,18 @@
+"""How `n_jobs` becomes a number of threads."""
+
+import operator
+
+from .. import _core
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads for `n_jobs`: None or -1 all that this process may use, -2 all but one, and so on."""
+    if n_jobs is None:
+        return _core.available_threads()
+    try:
+        jobs = operator.index(n_jobs)
+    except TypeError:
+        raise TypeError(f"n_jobs: expected None or an int, got {n_jobs!r}") from None
+    if jobs == 0:
+        raise ValueError("n_jobs: expected a number of threads, or a negative number counting from all, got 0")
+    return jobs if jobs > 0 else max(1, _core.available_threads() + 1 + jobs)

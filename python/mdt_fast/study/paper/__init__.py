@@ -1,0 +1,1 @@
+"""The published study: its runs, its figures, and the comparison of both."""

@@ -1,0 +1,135 @@
+"""Ours beside the published figures, cell by cell, and why those that differ do."""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import resources
+
+from .._study import Study
+from .._tables import PERCENT, TITLES, Cell, markdown_table, scale_of
+from ._published import published_score
+
+MEASURES = ("ami", "ari", "ch")
+# A cell agrees if the means differ by no more than so many published standard deviations.
+_ALLOWED = 2.0
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One cell, ours and theirs."""
+
+    dataset: str
+    method: str
+    measure: str
+    ours: Cell
+    mean: float
+    std: float
+
+    @property
+    def difference(self) -> float:
+        """Ours less theirs."""
+        return self.ours.mean - self.mean
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the means are within two published standard deviations, or the same as printed."""
+        return abs(self.difference) <= max(_ALLOWED * self.std, 0.5 * 10.0 ** -(4 if self.measure in PERCENT else 2))
+
+    @property
+    def numbers(self) -> list[str]:
+        """Ours, theirs, the difference and the verdict, as text."""
+        scale = scale_of(self.measure)
+        return [
+            f"{scale * self.ours.mean:.2f} ({scale * self.ours.std:.2f})",
+            f"{scale * self.mean:.2f} ({scale * self.std:.2f})",
+            f"{scale * self.difference:+.2f}",
+            "yes" if self.agrees else "**no**",
+        ]
+
+
+def compare(study: Study) -> Iterator[Compared]:
+    """Yield every cell that was published."""
+    for dataset in study.datasets:
+        for method in study.methods:
+            for measure in MEASURES:
+                theirs = published_score(dataset, method, measure)
+                ours = study.cell(dataset, method, measure)
+                if theirs is not None and ours is not None:
+                    yield Compared(dataset, method, measure, ours, *theirs)
+
+
+def summary(cells: list[Compared]) -> str:
+    """Return a table that counts how many cells agree."""
+    rows = []
+    for measure in MEASURES:
+        mine = [cell for cell in cells if cell.measure == measure]
+        line = [TITLES[measure]]
+        # L-Isolet is neither the paper's nor the authors' data, see the reasons.
+        for some in (mine, [cell for cell in mine if not cell.dataset.startswith("L-Isolet")]):
+            agreeing = sum(cell.agrees for cell in some)
+            line += [str(len(some)), str(agreeing), str(len(some) - agreeing)]
+        rows.append(line)
+    header = ["published cells", "within 2 sd", "outside"]
+    return markdown_table(["measure", *header, *(f"{name}, without L-Isolet" for name in header)], rows)
+
+
+def dataset_table(dataset: str, cells: list[Compared]) -> str:
+    """Return all cells of a data set: a line for each method, the measures side by side."""
+    by_method: dict[str, dict[str, Compared]] = {}
+    for cell in cells:
+        if cell.dataset == dataset:
+            by_method.setdefault(cell.method, {})[cell.measure] = cell
+    header = ["method", "searches x runs", "AMI between / within searches"]
+    for measure in MEASURES:
+        header += [TITLES[measure], "published", "difference", "within 2 sd"]
+    rows = []
+    for method, mine in by_method.items():
+        first = next(iter(mine.values())).ours
+        amount = f"{first.n_searches} x {first.n_runs // first.n_searches}"
+        spread = "—"
+        if "ami" in mine and 1 < first.n_searches < first.n_runs:
+            spread = f"{100 * mine['ami'].ours.between:.2f} / {100 * mine['ami'].ours.within:.2f}"
+        numbers = [text for m in MEASURES for text in (mine[m].numbers if m in mine else ["—"] * 4)]
+        rows.append([method, amount, spread, *numbers])
+    return markdown_table(header, rows)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why cells differ: patterns of the data sets, methods and measures that it is about."""
+
+    datasets: str
+    methods: str
+    measures: str
+    text: str
+
+    def explains(self, cell: Compared) -> bool:
+        """Whether it is about this cell."""
+        patterns = ((self.datasets, cell.dataset), (self.methods, cell.method), (self.measures, cell.measure))
+        return all(re.fullmatch(pattern, text) for pattern, text in patterns)
+
+
+@functools.cache
+def reasons() -> list[Reason]:
+    """Return all reasons; the first that fits a cell explains it."""
+    text = resources.files(__package__).joinpath("reasons.toml").read_text(encoding="utf-8")
+    return [Reason(**each) for each in tomllib.loads(text)["reason"]]
+
+
+def differences(cells: list[Compared]) -> str:
+    """Return the cells that differ, grouped by why they do."""
+    groups: dict[str, list[Compared]] = {}
+    for cell in cells:
+        if not cell.agrees:
+            reason = next((each.text for each in reasons() if each.explains(cell)), "Not explained.")
+            groups.setdefault(reason, []).append(cell)
+    parts = []
+    for reason, mine in groups.items():
+        rows = [[cell.dataset, cell.method, TITLES[cell.measure], *cell.numbers[:3]] for cell in mine]
+        header = ["data set", "method", "measure", "ours", "published", "difference"]
+        parts.append(f"{reason}\n\n{markdown_table(header, rows)}")
+    return "\n\n".join(parts) if parts else "None."

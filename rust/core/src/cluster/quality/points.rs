@@ -1,0 +1,246 @@
+//! Points as scores need them: the mean of some, and distances to it.
+//!
+//! A mean of sparse rows is itself a sparse row, with the columns that any of them has. A distance from a row to it is
+//! `sum over the row's columns of (x - m)^2  +  (|m|^2 - sum over the same columns of m^2)`: O(entries of the row). The bracket
+//! cancels when the row holds nearly all of the mean; then the two are merged entry by entry instead.
+
+use crate::ground::csr::Csr;
+use crate::ground::exec::Exec;
+use crate::ground::frame::{Frame, exponent_of, power_of_two};
+use crate::graph::neighbours::Coordinates;
+use crate::{Error, Real, Result};
+
+/// A bracket smaller than this fraction of the mean's square could be wrong in the tenth digit.
+const CANCELLED: f64 = 1e-5;
+
+/// Points in a frame of their own.
+#[derive(Debug)]
+pub(super) enum Points<'a, T> {
+    Dense { data: &'a [T], frame: Frame, dimension: usize },
+    Sparse { rows: &'a Csr<T>, scale: f64 },
+}
+
+/// The mean of some points.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mean {
+    /// Columns of a sparse mean, ascending; empty for a dense one.
+    columns: Vec<u32>,
+    values: Vec<f64>,
+    /// Sum of squared distances of its points.
+    pub scatter: f64,
+    /// Number of its points.
+    pub count: usize,
+}
+
+/// Buffers of one thread: numbers for each column, all zero between uses.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    values: Vec<f64>,
+    counts: Vec<u32>,
+}
+
+impl<'a, T: Real> Points<'a, T> {
+    pub fn new(points: Coordinates<'a, T>, exec: &Exec) -> Result<Self> {
+        match points {
+            Coordinates::Dense { data, dimension } => {
+                if dimension == 0 {
+                    return Err(Error::Invalid("dimension: expected at least 1, got 0".into()));
+                }
+                Error::check_size("points", data.len() / dimension * dimension, data.len())?;
+                Ok(Self::Dense { data, frame: Frame::new(data, dimension, exec)?, dimension })
+            }
+            Coordinates::Sparse(rows) => {
+                let largest = rows.values().iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
+                // Looked at apart: a maximum passes over what is not a number.
+                if !rows.values().iter().all(|v| v.to_f64().is_finite()) {
+                    return Err(Error::Invalid("expected finite numbers, got others among the stored entries".into()));
+                }
+                Ok(Self::Sparse { rows, scale: power_of_two(-exponent_of(largest)) })
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Dense { data, dimension, .. } => data.len() / dimension,
+            Self::Sparse { rows, .. } => rows.n_rows(),
+        }
+    }
+
+    /// Roughly how many numbers there are.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Dense { data, .. } => data.len(),
+            Self::Sparse { rows, .. } => rows.nnz() + rows.n_rows(),
+        }
+    }
+
+    pub fn scratch(&self) -> Scratch {
+        match self {
+            Self::Dense { .. } => Scratch { values: Vec::new(), counts: Vec::new() },
+            Self::Sparse { rows, .. } => Scratch { values: vec![0.0; rows.n_cols()], counts: vec![0; rows.n_cols()] },
+        }
+    }
+
+    /// The mean of `members` and their scatter around it.
+    pub fn mean(&self, members: &[u32], scratch: &mut Scratch, exec: &Exec) -> Result<Mean> {
+        let count = members.len();
+        match self {
+            Self::Dense { data, frame, dimension } => {
+                let row = |i: u32| frame.enter(&data[i as usize * dimension..(i as usize + 1) * dimension]);
+                let mut values = vec![0.0; *dimension];
+                for segment in members.chunks(1024) {
+                    exec.check()?;
+                    for &i in segment {
+                        values.iter_mut().zip(row(i)).for_each(|(sum, x)| *sum += x);
+                    }
+                }
+                values.iter_mut().for_each(|sum| *sum /= count as f64);
+                let mut scatter = 0.0;
+                for segment in members.chunks(1024) {
+                    exec.check()?;
+                    scatter += segment.iter().map(|&i| squared_distance(row(i), &values)).sum::<f64>();
+                }
+                Ok(Mean { columns: Vec::new(), values, scatter, count })
+            }
+            Self::Sparse { rows, scale } => {
+                let Scratch { values: sums, counts } = scratch;
+                let mut columns = Vec::new();
+                for segment in members.chunks(4096) {
+                    exec.check()?;
+                    for &i in segment {
+                        let (row, entries) = rows.row(i as usize);
+                        for (&j, &v) in row.iter().zip(entries) {
+                            let j = j as usize;
+                            if counts[j] == 0 {
+                                columns.push(j as u32);
+                            }
+                            counts[j] += 1;
+                            sums[j] += scale * v.to_f64();
+                        }
+                    }
+                }
+                columns.sort_unstable();
+                // Rows without an entry are at 0, each `m^2` away.
+                let mut scatter = 0.0;
+                let mut values = Vec::with_capacity(columns.len());
+                for &j in &columns {
+                    let mean = sums[j as usize] / count as f64;
+                    scatter += (count - counts[j as usize] as usize) as f64 * (mean * mean);
+                    values.push(mean);
+                    sums[j as usize] = mean;
+                }
+                for segment in members.chunks(4096) {
+                    exec.check()?;
+                    let mut part = 0.0;
+                    for &i in segment {
+                        let (row, entries) = rows.row(i as usize);
+                        for (&j, &v) in row.iter().zip(entries) {
+                            let difference = scale * v.to_f64() - sums[j as usize];
+                            part += difference * difference;
+                        }
+                    }
+                    scatter += part;
+                }
+                for &j in &columns {
+                    sums[j as usize] = 0.0;
+                    counts[j as usize] = 0;
+                }
+                Ok(Mean { columns, values, scatter, count })
+            }
+        }
+    }
+
+    /// The mean distance of `members` to their mean.
+    pub fn mean_distance(&self, members: &[u32], mean: &Mean, scratch: &mut Scratch, exec: &Exec) -> Result<f64> {
+        let mut sum = 0.0;
+        if let (Self::Sparse { .. }, values) = (self, &mut scratch.values) {
+            mean.columns.iter().zip(&mean.values).for_each(|(&j, &m)| values[j as usize] = m);
+        }
+        let square: f64 = mean.values.iter().map(|m| m * m).sum();
+        for segment in members.chunks(1024) {
+            exec.check()?;
+            let distance = |&i: &u32| match self {
+                Self::Dense { data, frame, dimension } => {
+                    let row = &data[i as usize * dimension..(i as usize + 1) * dimension];
+                    squared_distance(frame.enter(row), &mean.values).sqrt()
+                }
+                Self::Sparse { rows, scale } => {
+                    let (row, entries) = rows.row(i as usize);
+                    let (mut near, mut covered) = (0.0, 0.0);
+                    for (&j, &v) in row.iter().zip(entries) {
+                        let m = scratch.values[j as usize];
+                        let difference = scale * v.to_f64() - m;
+                        near += difference * difference;
+                        covered += m * m;
+                    }
+                    let rest = square - covered;
+                    if rest > CANCELLED * square {
+                        (near + rest).sqrt()
+                    } else {
+                        let entries: Vec<f64> = entries.iter().map(|v| scale * v.to_f64()).collect();
+                        merged_distance((row, &entries), (&mean.columns, &mean.values)).sqrt()
+                    }
+                }
+            };
+            sum += segment.iter().map(distance).sum::<f64>();
+        }
+        if let (Self::Sparse { .. }, values) = (self, &mut scratch.values) {
+            mean.columns.iter().for_each(|&j| values[j as usize] = 0.0);
+        }
+        Ok(sum / members.len() as f64)
+    }
+}
+
+impl Mean {
+    /// The squared distance of two means.
+    pub fn squared_distance(&self, other: &Self) -> f64 {
+        if self.columns.is_empty() && other.columns.is_empty() {
+            return squared_distance(self.values.iter().copied(), &other.values);
+        }
+        merged_distance((&self.columns, &self.values), (&other.columns, &other.values))
+    }
+
+    /// `sum_c n_c |m_c - m|^2` of the means of all clusters around the mean of everything.
+    pub fn scatter_between(means: &[Self]) -> f64 {
+        let n: usize = means.iter().map(|m| m.count).sum();
+        let columns = 1 + means.iter().filter_map(|m| m.columns.last()).max().map_or(0, |&j| j as usize);
+        let dense = means.iter().all(|m| m.columns.is_empty());
+        let size = if dense { means.first().map_or(0, |m| m.values.len()) } else { columns };
+        let column = |mean: &Self, at: usize| if dense { at } else { mean.columns[at] as usize };
+        // The mean of all, and how many points are in clusters that have the column at all.
+        let (mut total, mut covered) = (vec![0.0; size], vec![0_usize; size]);
+        for mean in means {
+            for (at, value) in mean.values.iter().enumerate() {
+                total[column(mean, at)] += value * mean.count as f64;
+                covered[column(mean, at)] += mean.count;
+            }
+        }
+        total.iter_mut().for_each(|sum| *sum /= n as f64);
+        let mut scatter: f64 = total.iter().zip(&covered).map(|(m, &c)| (n - c) as f64 * (m * m)).sum();
+        for mean in means {
+            let terms = mean.values.iter().enumerate().map(|(at, v)| v - total[column(mean, at)]);
+            scatter += mean.count as f64 * terms.map(|difference| difference * difference).sum::<f64>();
+        }
+        scatter
+    }
+}
+
+fn squared_distance(a: impl Iterator<Item = f64>, b: &[f64]) -> f64 {
+    a.zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// The squared distance of two sparse rows, entry by entry.
+pub(super) fn merged_distance(a: (&[u32], &[f64]), b: (&[u32], &[f64])) -> f64 {
+    let (mut i, mut j, mut sum) = (0, 0, 0.0);
+    while i < a.0.len() || j < b.0.len() {
+        let left = a.0.get(i).copied().unwrap_or(u32::MAX);
+        let right = b.0.get(j).copied().unwrap_or(u32::MAX);
+        let x = if left <= right { a.1[i] } else { 0.0 };
+        let y = if right <= left { b.1[j] } else { 0.0 };
+        sum += (x - y) * (x - y);
+        i += usize::from(left <= right);
+        j += usize::from(right <= left);
+    }
+    sum
+}

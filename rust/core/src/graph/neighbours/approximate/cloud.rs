@@ -1,0 +1,175 @@
+//! Points of a search, all or some of them, and products between them.
+
+use std::ops::Range;
+
+use mdt_dense::{Accum, MatMut, MatRef};
+
+use super::super::points::{DensePoints, Keys, sum_terms};
+use super::super::screen::{Centred, fill_rows};
+use crate::ground::exec::Exec;
+use crate::ground::prefetch::prefetch;
+use crate::ground::random::Stream;
+use crate::{Real, Result};
+
+/// Points that one thread projects at a time.
+const ROWS_PER_PRODUCT: usize = 1024;
+
+/// Points as they are compared, a row for each.
+pub(super) struct Cloud<E> {
+    data: Vec<E>,
+    norms: Vec<E>,
+    dimension: usize,
+}
+
+impl<E: Real> Cloud<E> {
+    /// Centred and scaled copies of points, in their own order.
+    pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
+        let write = |i: usize, row: &mut [E]| centred.enter(points.row(i), row);
+        Self::with_norms(fill_rows(points.len(), points.dimension, write, exec)?, points.dimension, exec)
+    }
+
+    /// The same points, `order[i]` at place `i`.
+    pub fn reordered(self, order: &[u32], exec: &Exec) -> Result<Self> {
+        let write = |i: usize, row: &mut [E]| row.copy_from_slice(self.row(order[i]));
+        Self::with_norms(fill_rows(order.len(), self.dimension, write, exec)?, self.dimension, exec)
+    }
+
+    fn with_norms(data: Vec<E>, dimension: usize, exec: &Exec) -> Result<Self> {
+        let row = |i: usize| &data[i * dimension..(i + 1) * dimension];
+        let norms = fill_rows(data.len() / dimension, 1, |i, norm| norm[0] = squared_norm(row(i)), exec)?;
+        Ok(Self { data, norms, dimension })
+    }
+
+    /// No points yet, see [`Self::gather`].
+    pub fn empty(dimension: usize) -> Self {
+        Self { data: Vec::new(), norms: Vec::new(), dimension }
+    }
+
+    /// So many points drawn at random, some perhaps more than once.
+    pub fn draw(&self, count: usize, stream: &mut Stream) -> Vec<u32> {
+        (0..count).map(|_| stream.below(self.len()) as u32).collect()
+    }
+
+    /// Some of the points.
+    pub fn some(&self, points: &[u32]) -> Self {
+        let mut some = Self::empty(self.dimension);
+        some.gather(self, points);
+        some
+    }
+
+    /// The points along some directions, the columns of a row-major matrix.
+    pub fn projected(&self, directions: &[f64], width: usize, exec: &Exec) -> Result<Self> {
+        let d = self.dimension;
+        let directions: Vec<E> = directions.iter().map(|&v| E::from_f64(v)).collect();
+        let right = MatRef::from_row_major_slice(&directions, d, width);
+        let mut data = vec![E::ZERO; self.len() * width];
+        exec.for_pieces(
+            &mut data,
+            ROWS_PER_PRODUCT * width,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                let count = piece.len() / width;
+                let rows = &self.data[first / width * d..][..count * d];
+                let product = MatMut::from_row_major_slice_mut(piece, count, width);
+                E::multiply(product, Accum::Replace, MatRef::from_row_major_slice(rows, count, d), right, E::ONE);
+                Ok(())
+            },
+        )?;
+        Self::with_norms(data, width, exec)
+    }
+
+    /// Brings together some points of another cloud, in place of those that are here.
+    pub fn gather(&mut self, cloud: &Self, points: &[u32]) {
+        self.data.clear();
+        self.norms.clear();
+        for &p in points {
+            self.data.extend_from_slice(cloud.row(p));
+            self.norms.push(cloud.norms[p as usize]);
+        }
+    }
+
+    /// Every point here at the mean of those points of another cloud that have its label; one that has none stays.
+    pub fn moved(&self, cloud: &Self, points: &[u32], labels: &[u32], exec: &Exec) -> Result<Self> {
+        let d = self.dimension;
+        let (mut sums, mut counts) = (vec![0.0; self.data.len()], vec![0.0; self.len()]);
+        for (&point, &label) in points.iter().zip(labels) {
+            counts[label as usize] += 1.0;
+            let sums = &mut sums[label as usize * d..][..d];
+            sums.iter_mut().zip(cloud.row(point)).for_each(|(sum, x)| *sum += x.to_f64());
+        }
+        let mean =
+            |(k, &old): (usize, &E)| if counts[k / d] > 0.0 { E::from_f64(sums[k] / counts[k / d]) } else { old };
+        Self::with_norms(self.data.iter().enumerate().map(mean).collect(), d, exec)
+    }
+
+    /// `-2 x.y` for each `x` of the first places here and every `y` of some places there, a line for each `x`. With `|x|^2` and
+    /// `|y|^2`, see [`Self::norms`], these are squared distances up to rounding.
+    #[inline(always)]
+    pub fn multiply<'v>(&self, count: usize, others: &Self, there: Range<usize>, values: &'v mut Vec<E>) -> &'v [E] {
+        let d = self.dimension;
+        let (xs, ys) = (&self.data[..count * d], &others.data[there.start * d..there.end * d]);
+        values.resize(count * there.len(), E::ZERO);
+        let product = MatMut::from_row_major_slice_mut(values, count, there.len());
+        let left = MatRef::from_row_major_slice(xs, count, d);
+        let right = MatRef::from_row_major_slice(ys, there.len(), d).transpose();
+        E::multiply(product, Accum::Replace, left, right, E::from_f64(-2.0));
+        values
+    }
+
+    /// Rows of coordinates.
+    pub fn data(&self) -> &[E] {
+        &self.data
+    }
+
+    /// `|x|^2` of every point.
+    pub fn norms(&self) -> &[E] {
+        &self.norms
+    }
+
+    pub fn len(&self) -> usize {
+        self.norms.len()
+    }
+
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    #[inline(always)]
+    pub fn row(&self, i: u32) -> &[E] {
+        &self.data[i as usize * self.dimension..(i as usize + 1) * self.dimension]
+    }
+
+    /// Asks for a row that will be read soon.
+    #[inline(always)]
+    pub fn prefetch(&self, i: u32) {
+        prefetch(&self.data, i as usize * self.dimension, self.dimension);
+    }
+
+    /// Squared distance of two points, the same for both orders of them.
+    #[inline(always)]
+    pub fn squared_distance(&self, i: u32, j: u32) -> E {
+        squared_distance(self.row(i), self.row(j))
+    }
+}
+
+fn squared_norm<E: Real>(x: &[E]) -> E {
+    E::from_f64(sum_terms(x.len(), |k| x[k].to_f64() * x[k].to_f64()))
+}
+
+/// Sums of eight interleaved terms, in an order that depends on the length alone.
+#[inline(always)]
+fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
+    let mut sums = [E::ZERO; 8];
+    let (heads, tails) = (x.chunks_exact(8), y.chunks_exact(8));
+    let (rest_x, rest_y) = (heads.remainder(), tails.remainder());
+    for (a, b) in heads.zip(tails) {
+        for lane in 0..8 {
+            let difference = a[lane] - b[lane];
+            sums[lane] += difference * difference;
+        }
+    }
+    for (lane, (&a, &b)) in rest_x.iter().zip(rest_y).enumerate() {
+        sums[lane] += (a - b) * (a - b);
+    }
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+}

@@ -1,0 +1,131 @@
+//! Trees that bring near points together: every node is cut in two equal halves across a random direction.
+
+use std::ops::Range;
+
+use super::cloud::Cloud;
+use super::compare::Group;
+use super::smallest::by_value;
+use crate::ground::exec::Exec;
+use crate::ground::random::{Stream, mix};
+use crate::{Real, Result};
+
+/// Points whose place along a direction one thread computes at a time.
+const POINTS_PER_PIECE: usize = 4096;
+/// Points before one is looked at its row is asked for.
+const PREFETCH_AHEAD: usize = 8;
+
+/// A partition of the points into leaves of nearly equal size.
+pub(super) struct Leaves {
+    /// The points, leaf by leaf.
+    pub order: Vec<u32>,
+    /// Which of them each leaf has.
+    pub ranges: Vec<Range<usize>>,
+}
+
+impl Leaves {
+    /// The points of each leaf, which may be neighbours of each other.
+    pub fn groups(&self) -> Vec<Group<'_>> {
+        let group = |range: &Range<usize>| {
+            let points = &self.order[range.clone()];
+            Group { points, others: points, is_mutual: false }
+        };
+        self.ranges.iter().map(group).collect()
+    }
+}
+
+/// Grows a tree until no leaf has more than `largest` points. Directions are differences of two points of the node, so they
+/// follow the data; halves are equal whatever the data, ties by index.
+pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &Exec) -> Result<Leaves> {
+    let n = cloud.len();
+    let mut places: Vec<(E, u32)> = (0..n as u32).map(|i| (E::ZERO, i)).collect();
+    let mut ranges: Vec<Range<usize>> = std::iter::once(0..n).collect();
+    let mut level = 0;
+    while ranges.iter().any(|range| range.len() > largest) {
+        let directions: Vec<Vec<E>> = ranges
+            .iter()
+            .enumerate()
+            .map(|(node, range)| {
+                let mut stream = Stream::new(seed, mix(level) ^ node as u64);
+                let mut draw = || cloud.row(places[range.start + stream.below(range.len())].1);
+                draw().iter().zip(draw()).map(|(&a, &b)| a - b).collect()
+            })
+            .collect();
+        exec.for_pieces(
+            &mut places,
+            POINTS_PER_PIECE,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                pulp::Arch::new().dispatch(Project { cloud, ranges: &ranges, directions: &directions, first, piece });
+                Ok(())
+            },
+        )?;
+        let mut rest = places.as_mut_slice();
+        let mut nodes: Vec<&mut [(E, u32)]> = Vec::with_capacity(ranges.len());
+        for range in &ranges {
+            let (node, after) = std::mem::take(&mut rest).split_at_mut(range.len());
+            nodes.push(node);
+            rest = after;
+        }
+        exec.for_pieces(
+            &mut nodes,
+            1,
+            || (),
+            |_, node, ()| -> Result<()> {
+                let node = &mut *node[0];
+                if node.len() > 1 {
+                    node.select_nth_unstable_by(node.len() / 2, by_value);
+                }
+                Ok(())
+            },
+        )?;
+        ranges = ranges
+            .into_iter()
+            .flat_map(|range| {
+                let middle = range.start + range.len() / 2;
+                [range.start..middle, middle..range.end]
+            })
+            .collect();
+        level += 1;
+    }
+    Ok(Leaves { order: places.into_iter().map(|(_, point)| point).collect(), ranges })
+}
+
+/// Places of some points along the directions of their nodes.
+struct Project<'a, E> {
+    cloud: &'a Cloud<E>,
+    ranges: &'a [Range<usize>],
+    directions: &'a [Vec<E>],
+    first: usize,
+    piece: &'a mut [(E, u32)],
+}
+
+impl<E: Real> pulp::WithSimd for Project<'_, E> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { cloud, ranges, directions, first, piece } = self;
+        let mut node = ranges.partition_point(|range| range.end <= first);
+        for i in 0..piece.len() {
+            cloud.prefetch(piece[(i + PREFETCH_AHEAD).min(piece.len() - 1)].1);
+            while ranges[node].end <= first + i {
+                node += 1;
+            }
+            let (place, point) = &mut piece[i];
+            *place = dot(cloud.row(*point), &directions[node]);
+        }
+    }
+}
+
+#[inline(always)]
+fn dot<E: Real>(x: &[E], y: &[E]) -> E {
+    let mut sums = [E::ZERO; 8];
+    let (heads, tails) = (x.chunks_exact(8), y.chunks_exact(8));
+    let rest: E = heads.remainder().iter().zip(tails.remainder()).map(|(&a, &b)| a * b).sum();
+    for (a, b) in heads.zip(tails) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7])) + rest
+}

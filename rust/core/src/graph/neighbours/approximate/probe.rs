@@ -1,0 +1,188 @@
+//! Some points whose nearest neighbours are known: what is missing, and where it is.
+
+use std::cmp::Ordering;
+
+use super::super::points::{DensePoints, Keys};
+use super::cloud::Cloud;
+use super::compare::Comparison;
+use super::graph::Graph;
+use super::smallest::by_value;
+use crate::ground::exec::Exec;
+use crate::reorder::numbering::places_of;
+use crate::ground::random::Stream;
+use crate::{Real, Result};
+
+/// Points that are compared with all others, and how many where they are so long that this takes a good part of the time.
+const PROBES: usize = 1024;
+const LONG_PROBES: usize = 256;
+const LONG: usize = 256;
+/// So many standard errors the share found among them has to lie above the one asked for.
+const CERTAINTY: f64 = 2.0;
+/// Points that one thread compares with them.
+const POINTS_PER_PIECE: usize = 1 << 14;
+/// So many times the neighbours that count are known, or times this many, if there are fewer.
+const KNOWN: usize = 4;
+const LEAST_KNOWN: usize = 4;
+/// Probes that are enough for a first look.
+const FEW_PROBES: usize = 128;
+
+/// A point and its surroundings.
+struct Probe {
+    point: u32,
+    /// The nearest others; products find them, and so the last few may be wrong.
+    near: Vec<u32>,
+    /// Distance of the last one that counts: what is as near is as good.
+    last: f64,
+}
+
+/// Points and what is known of them.
+pub(super) struct Probes<'a, T> {
+    points: &'a DensePoints<'a, T>,
+    all: Vec<Probe>,
+    /// So many of the nearest of a point are to be found.
+    k: usize,
+    /// Which of the points is at each place.
+    order: Vec<u32>,
+    /// Share of the neighbours that is asked for.
+    asked: f64,
+}
+
+impl<'a, T: Real> Probes<'a, T> {
+    /// `cloud` has the points in their own order.
+    pub fn new<E: Real>(
+        points: &'a DensePoints<'a, T>,
+        cloud: &Cloud<E>,
+        k: usize,
+        asked: f64,
+        seed: u64,
+        exec: &Exec,
+    ) -> Result<Self> {
+        let count = if cloud.dimension() < LONG { PROBES } else { LONG_PROBES };
+        let drawn = cloud.draw(count.min(cloud.len()), &mut Stream::new(seed, 0));
+        let near = nearest_by_products(&drawn, cloud, KNOWN * k.max(LEAST_KNOWN), exec)?;
+        let probe = |(&point, near): (&u32, Vec<u32>)| {
+            let distance = |other: u32| points.distance(point as usize, other as usize);
+            let mut near: Vec<_> = near.into_iter().map(|other| (distance(other), other)).collect();
+            near.sort_unstable_by(by_value);
+            Probe { point, last: near[k - 1].0, near: near.into_iter().map(|(_, other)| other).collect() }
+        };
+        let all = drawn.iter().zip(near).map(probe).collect();
+        Ok(Self { points, all, k, order: (0..cloud.len() as u32).collect(), asked })
+    }
+
+    /// The share of their neighbours that need not be found.
+    pub fn spared(&self) -> f64 {
+        1.0 - self.asked
+    }
+
+    /// The points have been renumbered: `order[i]` is at place `i` now.
+    pub fn renumber(&mut self, order: Vec<u32>) {
+        let places = places_of(&order);
+        let numbers = self.all.iter_mut().flat_map(|probe| probe.near.iter_mut().chain([&mut probe.point]));
+        numbers.for_each(|point| *point = places[*point as usize]);
+        self.order = order;
+    }
+
+    /// Some of the probes, each followed by what is known to be near it.
+    pub fn surroundings(&self) -> Vec<u32> {
+        self.few().iter().flat_map(|probe| [probe.point].into_iter().chain(probe.near.iter().copied())).collect()
+    }
+
+    /// The share of their neighbours that are among the `kept` nearest of these surroundings by other coordinates.
+    pub fn share_within<E: Real>(&self, kept: usize, surroundings: &Cloud<E>) -> f64 {
+        let (mut first, mut share) = (0, 0.0);
+        for Probe { near, .. } in self.few() {
+            let others = first + 1..first + 1 + near.len() as u32;
+            let distances: Vec<E> = others.clone().map(|other| surroundings.squared_distance(first, other)).collect();
+            let mut sorted = distances.clone();
+            sorted.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+            // Those as near as the first one beyond are not counted: nothing tells them from others.
+            let beyond = sorted.get(kept).copied().unwrap_or(E::INFINITY);
+            share += distances[..self.k].iter().filter(|&&distance| distance < beyond).count() as f64 / self.k as f64;
+            first = others.end;
+        }
+        share / self.few().len() as f64
+    }
+
+    /// The share of all their neighbours that are among the `kept` nearest of all points by other coordinates, less what the estimate may
+    /// err.
+    pub fn share_near<E: Real>(&self, kept: usize, cloud: &Cloud<E>, exec: &Exec) -> Result<f64> {
+        let points: Vec<u32> = self.all.iter().map(|probe| probe.point).collect();
+        let near = nearest_by_products(&points, cloud, kept, exec)?;
+        let (share, error) = mean(self.all.iter().zip(near).map(|(probe, near)| self.share(probe, near)));
+        Ok(share - CERTAINTY * error)
+    }
+
+    /// The share of their neighbours that the graph has.
+    pub fn recall<E: Real>(&self, graph: &Graph<E>) -> f64 {
+        self.estimate(graph).0
+    }
+
+    /// How much that share lacks of the one asked for, and of what the estimate may err.
+    pub fn missing<E: Real>(&self, graph: &Graph<E>) -> f64 {
+        let (share, error) = self.estimate(graph);
+        (self.asked + CERTAINTY * error).min(1.0) - share
+    }
+
+    fn estimate<E: Real>(&self, graph: &Graph<E>) -> (f64, f64) {
+        mean(self.all.iter().map(|probe| self.share_of(probe, graph)))
+    }
+
+    fn share_of<E: Real>(&self, probe: &Probe, graph: &Graph<E>) -> f64 {
+        self.share(probe, graph.row(probe.point).iter().map(|entry| entry.index()))
+    }
+
+    fn few(&self) -> &[Probe] {
+        &self.all[..FEW_PROBES.min(self.all.len())]
+    }
+
+    /// The points with neighbours that the graph does not have, and how many of these pairs it would have to find if so much is missing.
+    pub fn missed_pairs<E: Real>(&self, missing: f64, graph: &Graph<E>) -> (Vec<(u32, u32)>, usize) {
+        // Others may be as near as those that are not there.
+        let lacking = self.all.iter().filter(|probe| self.share_of(probe, graph) < 1.0);
+        let pairs = lacking.flat_map(|probe| probe.near[..self.k].iter().map(|&other| (probe.point, other)));
+        let wanted = (missing * (self.all.len() * self.k) as f64).ceil();
+        (pairs.filter(|&(p, q)| !graph.has(p, q)).collect(), wanted as usize)
+    }
+
+    /// What share of a probe's neighbours these others have, or others as near.
+    fn share(&self, probe: &Probe, others: impl IntoIterator<Item = u32>) -> f64 {
+        let given = |place: u32| self.order[place as usize] as usize;
+        let is_near = |&other: &u32| self.points.distance(given(probe.point), given(other)) <= probe.last;
+        others.into_iter().filter(is_near).count().min(self.k) as f64 / self.k as f64
+    }
+}
+
+/// The mean of shares, one of each probe, and its standard error. Neighbours of a point are found or missed together, so that points
+/// count, not pairs.
+fn mean(shares: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        count += 1.0;
+        sum += share;
+        squares += share * share;
+    }
+    let mean = sum / count;
+    (mean, ((squares / count - mean * mean).max(0.0) / count).sqrt())
+}
+
+/// For each of these points, the `count` others nearest to it, up to rounding, in any order.
+fn nearest_by_products<E: Real>(points: &[u32], cloud: &Cloud<E>, count: usize, exec: &Exec) -> Result<Vec<Vec<u32>>> {
+    let n = cloud.len();
+    let rows = cloud.some(points);
+    let bars = vec![E::INFINITY; points.len()];
+    let parts = exec.map(n.div_ceil(POINTS_PER_PIECE), |piece| {
+        let range = piece * POINTS_PER_PIECE..((piece + 1) * POINTS_PER_PIECE).min(n);
+        let mut comparison = Comparison::new();
+        let near = comparison.nearest(&rows, cloud, range, count + 1, &bars, exec)?;
+        Ok(near.iter_mut().map(|near| near.found().to_vec()).collect::<Vec<_>>())
+    })?;
+    let nearest = |(p, &point): (usize, &u32)| {
+        let others = parts.iter().flat_map(|part| &part[p]).copied().filter(|&(_, other)| other != point);
+        let mut others: Vec<(E, u32)> = others.collect();
+        others.sort_unstable_by(by_value);
+        others.truncate(count);
+        others.into_iter().map(|(_, other)| other).collect()
+    };
+    Ok(points.iter().enumerate().map(nearest).collect())
+}

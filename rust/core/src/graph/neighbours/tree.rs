@@ -1,0 +1,154 @@
+//! A k-d tree for very few dimensions.
+//!
+//! Points are laid out in the order of the leaves; boxes are cut at the median of their widest side. A box is skipped
+//! when its lower bound is *above* the query's worst neighbour: the bound sums the same terms in the same order as the exact key,
+//! and rounding is monotone, so a tie is never lost.
+
+use super::Found;
+use super::nearest::Nearest;
+use super::points::{DensePoints, Keys, sum_terms};
+use crate::ground::exec::Exec;
+use crate::{Real, Result};
+
+/// Points in a leaf.
+const LEAF: usize = 16;
+/// Queries that one thread takes at a time.
+const QUERIES_PER_PIECE: usize = 512;
+
+/// A box: its points, its corners, and where its two halves are (leaves have none).
+struct Node {
+    points: std::ops::Range<usize>,
+    halves: Option<(usize, usize)>,
+    /// All points of the box coincide.
+    is_point: bool,
+}
+
+struct Tree<'a, T> {
+    points: DensePoints<'a, T>,
+    /// Original index of each point in leaf order; ascending within a leaf.
+    order: Vec<u32>,
+    /// Coordinates in leaf order.
+    data: Vec<f64>,
+    nodes: Vec<Node>,
+    /// Lower then upper corner of each node.
+    corners: Vec<f64>,
+}
+
+/// The `k` nearest others of every point.
+pub(super) fn search<T: Real>(points: &DensePoints<'_, T>, k: usize, exec: &Exec) -> Result<Vec<Found>> {
+    let tree = Tree::new(*points, exec)?;
+    // In leaf order consecutive queries visit the same boxes.
+    let mut in_leaf_order = vec![Found::default(); points.len()];
+    exec.for_pieces(&mut in_leaf_order, QUERIES_PER_PIECE, Vec::new, |first, piece, stack| {
+        for (s, row) in piece.iter_mut().enumerate() {
+            *row = tree.query(first + s, k, stack).into();
+            if s % 64 == 0 {
+                exec.check()?;
+            }
+        }
+        Ok(())
+    })?;
+    let mut found = vec![Found::default(); points.len()];
+    for (row, &original) in in_leaf_order.into_iter().zip(&tree.order) {
+        found[original as usize] = row;
+    }
+    Ok(found)
+}
+
+impl<'a, T: Real> Tree<'a, T> {
+    fn new(points: DensePoints<'a, T>, exec: &Exec) -> Result<Self> {
+        let n = points.len();
+        let order = (0..n as u32).collect();
+        let mut tree = Self { points, order, data: Vec::new(), nodes: Vec::new(), corners: Vec::new() };
+        tree.split(0..n, exec)?;
+        tree.data = tree.order.iter().flat_map(|&i| points.row(i as usize).iter().map(|v| v.to_f64())).collect();
+        Ok(tree)
+    }
+
+    /// Makes the node of these points and all below it; returns its index.
+    fn split(&mut self, range: std::ops::Range<usize>, exec: &Exec) -> Result<usize> {
+        exec.check()?;
+        let d = self.points.dimension;
+        let (mut lower, mut upper) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
+        for &i in &self.order[range.clone()] {
+            for (k, v) in self.points.row(i as usize).iter().enumerate() {
+                lower[k] = lower[k].min(v.to_f64());
+                upper[k] = upper[k].max(v.to_f64());
+            }
+        }
+        let widest = (0..d).max_by(|&a, &b| (upper[a] - lower[a]).total_cmp(&(upper[b] - lower[b]))).unwrap_or(0);
+        let is_point = upper[widest] == lower[widest];
+        self.corners.extend(lower);
+        self.corners.extend(upper);
+        let index = self.nodes.len();
+        self.nodes.push(Node { points: range.clone(), halves: None, is_point });
+        if range.len() <= LEAF || is_point {
+            self.order[range].sort_unstable();
+            return Ok(index);
+        }
+        let points = self.points;
+        let coordinate = |i: u32| points.row(i as usize)[widest].to_f64();
+        let middle = range.len() / 2;
+        self.order[range.clone()]
+            .select_nth_unstable_by(middle, |&a, &b| coordinate(a).total_cmp(&coordinate(b)).then(a.cmp(&b)));
+        let cut = range.start + middle;
+        let left = self.split(range.start..cut, exec)?;
+        let right = self.split(cut..range.end, exec)?;
+        self.nodes[index].halves = Some((left, right));
+        Ok(index)
+    }
+
+    fn row(&self, position: usize) -> &[f64] {
+        &self.data[position * self.points.dimension..(position + 1) * self.points.dimension]
+    }
+
+    #[inline]
+    fn sum(&self, difference: impl Fn(usize) -> f64) -> f64 {
+        let d = self.points.dimension;
+        if self.points.metric.is_squared() {
+            sum_terms(d, |k| difference(k) * difference(k))
+        } else {
+            sum_terms(d, |k| difference(k).abs())
+        }
+    }
+
+    /// The smallest key that a point of this box can have.
+    fn lower_bound(&self, node: usize, x: &[f64]) -> f64 {
+        let d = self.points.dimension;
+        let (lower, upper) = self.corners[2 * node * d..2 * (node + 1) * d].split_at(d);
+        self.sum(|k| (lower[k] - x[k]).max(x[k] - upper[k]).max(0.0))
+    }
+
+    fn query(&self, position: usize, k: usize, stack: &mut Vec<(f64, usize)>) -> Nearest {
+        let x = self.row(position);
+        let mut nearest = Nearest::new(k);
+        stack.push((0.0, 0));
+        while let Some((bound, node)) = stack.pop() {
+            if bound > self.points.metric.largest_key(nearest.bound()) {
+                continue;
+            }
+            let Some((left, right)) = self.nodes[node].halves else {
+                self.visit_leaf(&self.nodes[node], position, x, &mut nearest);
+                continue;
+            };
+            let mut halves = [(self.lower_bound(left, x), left), (self.lower_bound(right, x), right)];
+            if halves[0].0 < halves[1].0 {
+                halves.swap(0, 1);
+            }
+            stack.extend(halves);
+        }
+        nearest
+    }
+
+    fn visit_leaf(&self, leaf: &Node, position: usize, x: &[f64], nearest: &mut Nearest) {
+        for other in leaf.points.clone().filter(|&other| other != position) {
+            let y = self.row(other);
+            let key = self.sum(|k| x[k] - y[k]);
+            let changed = nearest.offer(self.points.metric.distance(key), self.order[other]);
+            // Coinciding points come by ascending index: after the first that is refused all are.
+            if leaf.is_point && !changed {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The first step of a new point: its transition row to the points of a walk.
+//!
+//! `p_j ~ kappa(d_j) combine(1[x chose j], 1[j reaches x]) q_j^-alpha`, divided by the sum of the row. The density of `x` itself is
+//! a common factor of its row and cancels. So do kernels' smallest exponents: they are subtracted, so that a point far from
+//! all others has a row although all its affinities are 0 in floating point. A point that coincides with a training point has
+//! an exponent of 0, and gets that point's row to rounding.
+//!
+//! Cost: O(edges).
+
+use crate::graph::affinity::{Kernel, Symmetrize, Widths};
+use crate::ground::csr::{Csr, RowBlock, sum_segments};
+use crate::ground::exec::Exec;
+use crate::graph::neighbours::Side;
+use crate::{Error, Result};
+
+/// Rows handled by one thread at a time.
+const ROWS_PER_BLOCK: usize = 1024;
+
+/// What the rows of new points are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct CrossRows<'a> {
+    /// Distances from new points to training points (affinities for [`Kernel::Given`]).
+    pub edges: &'a Csr<f64>,
+    /// Who chose whom, for each entry.
+    pub sides: &'a [Side],
+    /// Where a new point goes that has no affinity to anyone.
+    pub nearest: &'a [u32],
+    /// The kernel, with the widths of the training points.
+    pub kernel: Kernel<'a>,
+    /// The widths of the new points.
+    pub own: Widths<'a>,
+    /// How the two directions are combined.
+    pub symmetrize: Symmetrize,
+    /// What anisotropic normalisation multiplies each training point's column by.
+    pub density: Option<&'a [f64]>,
+}
+
+impl CrossRows<'_> {
+    fn check(&self) -> Result<()> {
+        let (m, n) = (self.edges.n_rows(), self.edges.n_cols());
+        Error::check_size("sides", self.edges.nnz(), self.sides.len())?;
+        Error::check_size("nearest points", m, self.nearest.len())?;
+        if let Kernel::Squared(Widths::PerPoint(h)) | Kernel::Linear(Widths::PerPoint(h)) = self.kernel {
+            Error::check_size("bandwidths", n, h.len())?;
+        }
+        if let Widths::PerPoint(h) = self.own {
+            Error::check_size("bandwidths of new points", m, h.len())?;
+        }
+        if let Some(density) = self.density {
+            Error::check_size("densities", n, density.len())?;
+        }
+        if let Some(&j) = self.nearest.iter().find(|&&j| j as usize >= n) {
+            return Err(Error::Invalid(format!("nearest points: expected indices below {n}, got {j}")));
+        }
+        Ok(())
+    }
+
+    /// Affinities of row `i` up to a common factor, with their columns.
+    fn affinities(&self, i: usize, row: &mut Vec<(u32, f64)>) {
+        let sides = &self.sides[self.edges.range(i)];
+        let (columns, values) = self.edges.row(i);
+        let own = self.own.at(i);
+        let one = |chosen: bool| f64::from(u8::from(chosen));
+        let weight = |side: Side| self.symmetrize.combine(one(side.is_near()), one(side.is_within()));
+        let entries = columns.iter().zip(values).zip(sides).map(|((&j, &v), &side)| (j, v, weight(side)));
+        let entries = entries.filter(|&(_, _, weight)| weight > 0.0);
+        row.clear();
+        if let Kernel::Given = self.kernel {
+            let largest = entries.clone().fold(0.0, |largest: f64, (_, v, _)| largest.max(v));
+            row.extend(entries.filter(|&(_, v, _)| v > 0.0).map(|(j, v, weight)| (j, weight * (v / largest))));
+        } else {
+            let exponent = |j: u32, d: f64| self.kernel.exponent(own, j as usize, d);
+            let least = entries.clone().fold(f64::INFINITY, |least: f64, (j, d, _)| least.min(exponent(j, d)));
+            row.extend(entries.map(|(j, d, weight)| (j, weight * (least - exponent(j, d)).exp())));
+        }
+        if let Some(density) = self.density {
+            row.iter_mut().for_each(|(j, v)| *v *= density[*j as usize]);
+        }
+        row.retain(|&(_, v)| v > 0.0);
+    }
+}
+
+/// The transition rows of new points, and which of them had no affinity at all: those go to their nearest point.
+pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<(Csr<f64>, Vec<u32>)> {
+    rows.check()?;
+    let m = rows.edges.n_rows();
+    let made = exec.map(m.div_ceil(ROWS_PER_BLOCK), |b| {
+        let (mut block, mut lonely) = (RowBlock::default(), Vec::new());
+        let (mut row, mut values) = (Vec::new(), Vec::new());
+        for i in b * ROWS_PER_BLOCK..((b + 1) * ROWS_PER_BLOCK).min(m) {
+            let start = block.indices.len();
+            rows.affinities(i, &mut row);
+            if row.is_empty() {
+                row.push((rows.nearest[i], 1.0));
+                lonely.push(i as u32);
+            }
+            values.clear();
+            values.extend(row.iter().map(|&(_, v)| v));
+            let sum = sum_segments(&values);
+            if !sum.is_finite() {
+                return Err(Error::Invalid(format!("row {i} sums to {sum}: expected a positive finite sum")));
+            }
+            row.iter().for_each(|&(j, v)| block.push(j, v / sum));
+            block.end_row(start);
+        }
+        Ok((block, lonely))
+    })?;
+    let (blocks, lonely): (Vec<_>, Vec<_>) = made.into_iter().unzip();
+    Ok((Csr::from_row_blocks(rows.edges.n_cols(), blocks), lonely.concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of two new points with one-sided edges at these distances.
+    fn rows(kernel: Kernel<'_>, own: Widths<'_>, symmetrize: Symmetrize, distances: [f64; 4]) -> (Csr<f64>, Vec<u32>) {
+        let edges = Csr::new(3, vec![0, 2, 4], vec![0, 1, 1, 2], distances.to_vec()).unwrap();
+        let sides = [Side::Near, Side::Both, Side::Near, Side::Within];
+        let nearest = [1, 2];
+        let parts =
+            CrossRows { edges: &edges, sides: &sides, nearest: &nearest, kernel, own, symmetrize, density: None };
+        cross_rows(parts, &Exec::with_threads(1)).unwrap()
+    }
+
+    #[test]
+    fn directions_are_combined_and_rows_sum_to_one() {
+        let (mean, _) = rows(Kernel::Binary, Widths::Common(1.0), Symmetrize::Mean, [1.0; 4]);
+        assert_eq!(mean.row(0), (&[0_u32, 1][..], &[1.0 / 3.0, 2.0 / 3.0][..]));
+        let (min, lonely) = rows(Kernel::Binary, Widths::Common(1.0), Symmetrize::Min, [1.0; 4]);
+        assert_eq!(min.row(0), (&[1_u32][..], &[1.0][..]));
+        assert_eq!((min.row(1), lonely), ((&[2_u32][..], &[1.0][..]), vec![1]));
+    }
+
+    #[test]
+    fn affinities_that_underflow_keep_their_ratios() {
+        let kernel = Kernel::Linear(Widths::Common(1.0));
+        let (far, lonely) = rows(kernel, Widths::Common(1.0), Symmetrize::Max, [1e6, 1e6 + 1.0, 1e6, 1e6]);
+        let ratio = (-1.0_f64).exp();
+        assert!((far.row(0).1[1] - ratio / (1.0 + ratio)).abs() < 1e-15);
+        assert!(lonely.is_empty());
+    }
+
+    #[test]
+    fn each_point_has_its_own_width() {
+        let (own, widths) = ([1.0, 2.0], [1.0, 4.0, 4.0]);
+        let kernel = Kernel::Squared(Widths::PerPoint(&widths));
+        let (made, _) = rows(kernel, Widths::PerPoint(&own), Symmetrize::Max, [1.0, 2.0, 0.0, 2.0]);
+        assert_eq!(made.row(0).1, [0.5, 0.5]);
+        let affinity = (-0.5_f64).exp();
+        assert!((made.row(1).1[1] - affinity / (1.0 + affinity)).abs() < 1e-15);
+    }
+}

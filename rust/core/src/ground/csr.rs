@@ -1,0 +1,285 @@
+//! Compressed sparse rows: 32-bit columns, 64-bit row pointers, so a matrix may hold more than 2^31 entries.
+
+use crate::ground::exec::Exec;
+use crate::{Error, Real, Result};
+
+/// The largest number of rows or columns: indices leave the crate as signed 32-bit integers.
+pub const MAX_SIZE: usize = i32::MAX as usize;
+
+/// A sparse matrix by rows, columns ascending and distinct within a row.
+///
+/// The invariants are checked once, at construction; kernels rely on them and do not look again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Csr<T> {
+    n_cols: usize,
+    indptr: Vec<u64>,
+    indices: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Real> Csr<T> {
+    /// Takes the three arrays of a CSR matrix after checking every invariant.
+    pub fn new(n_cols: usize, indptr: Vec<u64>, indices: Vec<u32>, values: Vec<T>) -> Result<Self> {
+        let invalid = |message: String| Err(Error::Invalid(message));
+        let Some((&first, &last)) = indptr.first().zip(indptr.last()) else {
+            return invalid("indptr: expected at least one element, got none".into());
+        };
+        if n_cols > MAX_SIZE || indptr.len() - 1 > MAX_SIZE {
+            return invalid(format!(
+                "expected at most {MAX_SIZE} rows and columns, got {}",
+                n_cols.max(indptr.len() - 1)
+            ));
+        }
+        if first != 0 || indptr.windows(2).any(|w| w[0] > w[1]) {
+            return invalid("indptr: expected non-decreasing row pointers from 0".into());
+        }
+        Error::check_size("indices", last as usize, indices.len())?;
+        Error::check_size("values", last as usize, values.len())?;
+        for (row, w) in indptr.windows(2).enumerate() {
+            let columns = &indices[w[0] as usize..w[1] as usize];
+            if let Some(&c) = columns.last().filter(|&&c| c as usize >= n_cols) {
+                return invalid(format!("row {row}: expected columns below {n_cols}, got {c}"));
+            }
+            if let Some((left, right)) = columns.iter().zip(columns.iter().skip(1)).find(|(left, right)| left >= right)
+            {
+                return invalid(format!("row {row}: expected ascending distinct columns, got {left} before {right}"));
+            }
+        }
+        Ok(Self { n_cols, indptr, indices, values })
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Number of stored entries.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Row pointers.
+    #[must_use]
+    pub fn indptr(&self) -> &[u64] {
+        &self.indptr
+    }
+
+    /// Column indices, row after row.
+    #[must_use]
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Values, row after row.
+    #[must_use]
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The range of entries that row `i` occupies.
+    #[must_use]
+    #[inline(always)]
+    pub fn range(&self, i: usize) -> std::ops::Range<usize> {
+        self.indptr[i] as usize..self.indptr[i + 1] as usize
+    }
+
+    /// How many entries some rows have.
+    #[must_use]
+    pub fn entries_of(&self, rows: std::ops::Range<usize>) -> usize {
+        (self.indptr[rows.end] - self.indptr[rows.start]) as usize
+    }
+
+    /// Columns and values of row `i`.
+    #[must_use]
+    #[inline(always)]
+    pub fn row(&self, i: usize) -> (&[u32], &[T]) {
+        let range = self.range(i);
+        (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// The same pattern with other values.
+    pub(crate) fn with_values<S: Real>(&self, values: Vec<S>) -> Csr<S> {
+        assert_eq!(values.len(), self.nnz());
+        Csr { n_cols: self.n_cols, indptr: self.indptr.clone(), indices: self.indices.clone(), values }
+    }
+
+    /// Row pointers, columns and values.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<u64>, Vec<u32>, Vec<T>) {
+        (self.indptr, self.indices, self.values)
+    }
+
+    /// The transpose, by counting sort: O(nnz + rows).
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        let mut indptr = vec![0_u64; self.n_cols + 1];
+        for &c in &self.indices {
+            indptr[c as usize + 1] += 1;
+        }
+        for c in 0..self.n_cols {
+            indptr[c + 1] += indptr[c];
+        }
+        let mut next = indptr.clone();
+        let mut indices = vec![0_u32; self.nnz()];
+        let mut values = vec![T::ZERO; self.nnz()];
+        for i in 0..self.n_rows() {
+            let (columns, entries) = self.row(i);
+            for (&c, &v) in columns.iter().zip(entries) {
+                let slot = next[c as usize] as usize;
+                next[c as usize] += 1;
+                indices[slot] = i as u32;
+                values[slot] = v;
+            }
+        }
+        Self { n_cols: self.n_rows(), indptr, indices, values }
+    }
+
+    /// Divides every row by its sum (added in order, in double precision) and returns the sums.
+    pub(crate) fn normalize_rows(&mut self, exec: &Exec) -> Result<Vec<f64>> {
+        let sums = self.row_sums(exec)?;
+        self.map_values(exec, |i, _, v| T::from_f64(v.to_f64() / sums[i]))?;
+        Ok(sums)
+    }
+
+    /// Sums of the rows, in double precision.
+    pub fn row_sums(&self, exec: &Exec) -> Result<Vec<f64>> {
+        let mut sums = vec![0.0; self.n_rows()];
+        exec.for_pieces(
+            &mut sums,
+            4096,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                for (i, sum) in piece.iter_mut().enumerate() {
+                    *sum = sum_segments(self.row(first + i).1);
+                }
+                Ok(())
+            },
+        )?;
+        Ok(sums)
+    }
+
+    /// Replaces every entry by `f(row, column, value)`.
+    pub(crate) fn map_values(&mut self, exec: &Exec, f: impl Fn(usize, usize, T) -> T + Sync + Send) -> Result<()> {
+        let (indptr, indices) = (&self.indptr, &self.indices);
+        exec.for_pieces(
+            &mut self.values,
+            1 << 16,
+            || (),
+            |first, piece, ()| -> Result<()> {
+                let mut row = indptr.partition_point(|&p| p as usize <= first) - 1;
+                for (k, v) in piece.iter_mut().enumerate() {
+                    while indptr[row + 1] as usize <= first + k {
+                        row += 1;
+                    }
+                    *v = f(row, indices[first + k] as usize, *v);
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// The square matrix of these rows and columns: row `i` is row `points[i]`, column `c` becomes `places[c]` or, where that is
+    /// [`NOWHERE`], is left out.
+    pub(crate) fn renumbered(&self, points: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
+        const ROWS: usize = 4096;
+        let blocks = exec.map(points.len().div_ceil(ROWS), |piece| {
+            let mut block = RowBlock::default();
+            let mut row = Vec::new();
+            for &point in points.iter().skip(piece * ROWS).take(ROWS) {
+                let (columns, values) = self.row(point as usize);
+                let placed = columns.iter().zip(values).map(|(&c, &v)| (places[c as usize], v));
+                row.extend(placed.filter(|entry| entry.0 != NOWHERE));
+                row.sort_unstable_by_key(|entry| entry.0);
+                let start = block.indices.len();
+                row.drain(..).for_each(|(column, value)| block.push(column, value));
+                block.end_row(start);
+            }
+            Ok(block)
+        })?;
+        Ok(Self::from_row_blocks(points.len(), blocks))
+    }
+
+    /// Joins blocks of consecutive rows, each freed as soon as it is copied so that memory peaks at one copy plus a block.
+    pub(crate) fn from_row_blocks(n_cols: usize, blocks: Vec<RowBlock<T>>) -> Self {
+        let nnz = blocks.iter().map(|b| b.indices.len()).sum();
+        let mut indptr = Vec::with_capacity(1 + blocks.iter().map(|b| b.lengths.len()).sum::<usize>());
+        let mut indices = Vec::with_capacity(nnz);
+        let mut values = Vec::with_capacity(nnz);
+        let mut end = 0_u64;
+        indptr.push(end);
+        for block in blocks {
+            for len in block.lengths {
+                end += u64::from(len);
+                indptr.push(end);
+            }
+            indices.extend(block.indices);
+            values.extend(block.values);
+        }
+        Self { n_cols, indptr, indices, values }
+    }
+}
+
+/// A column that [`Csr::renumbered`] leaves out.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// The sum in double precision, by segments: a row with a million entries loses no more than one with a thousand.
+pub(crate) fn sum_segments<T: Real>(values: &[T]) -> f64 {
+    values.chunks(1024).map(|segment| segment.iter().map(|v| v.to_f64()).sum::<f64>()).fold(0.0, |a, b| a + b)
+}
+
+/// Some consecutive rows of a matrix under construction; each row must come with ascending distinct columns.
+#[derive(Debug)]
+pub(crate) struct RowBlock<T> {
+    pub lengths: Vec<u32>,
+    pub indices: Vec<u32>,
+    pub values: Vec<T>,
+}
+
+impl<T> Default for RowBlock<T> {
+    fn default() -> Self {
+        Self { lengths: Vec::new(), indices: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<T> RowBlock<T> {
+    /// Ends the current row, which holds everything pushed since the last call.
+    pub fn end_row(&mut self, start: usize) {
+        self.lengths.push((self.indices.len() - start) as u32);
+    }
+
+    /// Appends one entry to the current row.
+    pub fn push(&mut self, column: u32, value: T) {
+        self.indices.push(column);
+        self.values.push(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transposing_twice_gives_the_matrix_back() {
+        let a = Csr::new(4, vec![0, 2, 2, 3], vec![0, 3, 1], vec![1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(a.transpose().transpose(), a);
+        assert_eq!(a.transpose().row(3), (&[0_u32][..], &[2.0][..]));
+    }
+
+    #[test]
+    fn bad_parts_are_refused() {
+        let bad = |indptr: Vec<u64>, indices: Vec<u32>| Csr::new(2, indptr, indices.clone(), vec![1.0; indices.len()]);
+        assert!(bad(vec![], vec![]).is_err());
+        assert!(bad(vec![0, 2], vec![0]).is_err());
+        assert!(bad(vec![0, 1], vec![2]).unwrap_err().to_string().contains("below 2, got 2"));
+        assert!(bad(vec![0, 2], vec![1, 1]).unwrap_err().to_string().contains("ascending"));
+        assert!(bad(vec![0, 2, 1], vec![0]).is_err());
+    }
+}

@@ -1,0 +1,24 @@
+//! What all other modules build on: numbers, random streams, threads, sparse matrices and dense blocks.
+//!
+//! | file | content |
+//! |---|---|
+//! | `real` | the element types `f32` and `f64` |
+//! | `random` | seeded streams of random numbers |
+//! | `exec` | threads, pieces of work, interruption |
+//! | `csr` | sparse matrices |
+//! | `sparse_step` | the product of sparse matrices with a block of vectors |
+//! | `block` | memory of large blocks |
+//! | `columns` | arithmetic on tall blocks |
+//! | `frame`, `lanes` | dense points |
+//! | `prefetch` | requests to the cache |
+
+pub(crate) mod block;
+pub(crate) mod columns;
+pub mod csr;
+pub mod exec;
+pub(crate) mod frame;
+pub(crate) mod lanes;
+pub(crate) mod prefetch;
+pub mod random;
+pub(crate) mod real;
+pub(crate) mod sparse_step;

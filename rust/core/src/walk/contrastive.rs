@@ -1,0 +1,447 @@
+//! The contrastive loss of a trajectory and its exact gradient with respect to the weights.
+//!
+//! ```text
+//! Q = sum_v w_v sum_i sum_(j in N_v(i)) [ log sum_(k != i) exp(W_ik) - W_ij ]
+//! ```
+//!
+//! `N_v(i)` are the columns stored in row `i` of view `v`. Rows of `W = W_t ... W_1` are independent, so `W` is never formed:
+//! a block of rows is carried as the columns of
+//!
+//! ```text
+//! Z_0 = E_block,   Z_s = W_(t-s+1)^T Z_(s-1)            Z_t: the rows of W
+//! B_t = dQ/dZ_t,   B_(s-1) = W_(t-s+1) B_s              dQ/da_(r,m) = <O_m B_s, Z_(s-1)>,  r = t-s+1
+//! ```
+//!
+//! The products `O_m B_s` of the way back serve twice, weighted for `B_(s-1)` and dotted with `Z_(s-1)` for the gradient: loss
+//! and gradient together cost two passes through the trajectory. `B_(s-1)` takes the place of `Z_(s-1)` piece by piece.
+//!
+//! All this happens on the patch of the graph that a block can reach (`patch.rs`), with the rows of `Z_s` and `B_s` that `s` steps
+//! reach; points beyond have `W_ik = 0` and enter the sum of exponentials by their number.
+//!
+//! Cost: `2 t nnz` multiplications a row of `W`, `nnz` that of the patch, and `t + 1` blocks of its points times the width (one
+//! more for each power); the width follows from a budget of bytes and the worst case, `N` points. Blocks and pieces do not depend on the number of threads and sums are added in their
+//! order, in double precision whatever the walks hold.
+
+use crate::ground::block::Block;
+use crate::ground::exec::Exec;
+use crate::walk::operator_set::{OperatorSet, Power, Step};
+use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
+use crate::ground::sparse_step::{Remainder, column_means, step_rows};
+use crate::walk::trajectory::Trajectory;
+use crate::walk::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// Rows of `W` that go through the trajectory together: a full tile of the sparse kernel.
+const BLOCK_ROWS: usize = 32;
+/// Points of a block that one thread takes: what it computes stays in its cache until it is used.
+const PIECE_POINTS: usize = 128;
+/// Bytes that all blocks in flight may take together (one column always fits).
+const MEMORY_BUDGET: usize = 256 << 20;
+
+/// What is asked of a trajectory.
+#[derive(Debug, Clone, Copy)]
+pub struct Contrastive<'a> {
+    /// Weights of the views, which are the first stored matrices of the set.
+    pub view_weights: &'a [f64],
+    /// The rows `i` that are summed, each once; all of them by default.
+    pub rows: Option<&'a [usize]>,
+    /// Count a point that is stored in its own row among its neighbours.
+    pub include_self: bool,
+    /// Compute the gradient too.
+    pub gradient: bool,
+}
+
+/// The loss and its gradient.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContrastiveLoss {
+    /// Sum over the rows.
+    pub loss: f64,
+    /// Derivatives by the weights, one row a step and one column a member; empty unless asked for.
+    pub gradient: Vec<f64>,
+}
+
+impl<T: Real> Trajectory<'_, T> {
+    /// The contrastive loss. Weights need not lie on the simplex: they are taken as plain numbers.
+    pub fn contrastive_loss(&self, asked: Contrastive<'_>, exec: &Exec) -> Result<ContrastiveLoss> {
+        check(self.set(), &asked)?;
+        let evaluation = Evaluation::new(self, asked)?;
+        let (width, in_flight) = evaluation.block_shape(exec.threads());
+        let rows = asked.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
+        let mut total = ContrastiveLoss { loss: 0.0, gradient: vec![0.0; evaluation.gradient_len()] };
+        let blocks = near_blocks(self.set(), &evaluation.parts, &rows, width);
+        for round in blocks.chunks(in_flight) {
+            for part in exec.map(round.len(), |b| evaluation.block(&round[b], exec))? {
+                total.loss += part.loss;
+                total.gradient.iter_mut().zip(part.gradient).for_each(|(sum, g)| *sum += g);
+            }
+        }
+        if total.gradient.iter().chain([&total.loss]).all(|v| v.is_finite()) {
+            Ok(total)
+        } else {
+            Err(Error::Invalid("the contrastive loss left the range of its numbers: the weights are too large".into()))
+        }
+    }
+}
+
+fn check<T: Real>(set: &OperatorSet<T>, asked: &Contrastive<'_>) -> Result<()> {
+    let invalid = |message: String| Err(Error::Invalid(message));
+    let (n, views) = (set.n(), set.walks().len());
+    if n < 2 {
+        return invalid(format!("expected at least 2 points, got {n}"));
+    }
+    if asked.view_weights.len() > views {
+        return invalid(format!("expected at most {views} view weights, got {}", asked.view_weights.len()));
+    }
+    if let Some(w) = asked.view_weights.iter().find(|w| !w.is_finite()) {
+        return invalid(format!("expected finite view weights, got {w}"));
+    }
+    let mut seen = vec![false; if asked.rows.is_some() { n } else { 0 }];
+    for &row in asked.rows.unwrap_or_default() {
+        if row >= n {
+            return invalid(format!("expected rows below {n}, got {row}"));
+        }
+        if std::mem::replace(&mut seen[row], true) {
+            return invalid(format!("expected distinct rows, got {row} twice"));
+        }
+    }
+    Ok(())
+}
+
+/// Everything that the blocks have in common.
+struct Evaluation<'a, T> {
+    trajectory: &'a Trajectory<'a, T>,
+    asked: Contrastive<'a>,
+    /// All that some member is made of, whatever its weight: what the way back computes.
+    parts: Step,
+    /// What each member is made of.
+    shares: Vec<Step>,
+}
+
+/// Inner products with the identity, the uniform jump and the powers of [`Evaluation::parts`].
+#[derive(Debug, Clone)]
+struct Products {
+    identity: f64,
+    uniform: f64,
+    powers: Vec<f64>,
+}
+
+impl Products {
+    fn zeros(powers: usize) -> Self {
+        Self { identity: 0.0, uniform: 0.0, powers: vec![0.0; powers] }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.identity += other.identity;
+        self.uniform += other.uniform;
+        self.powers.iter_mut().zip(&other.powers).for_each(|(sum, v)| *sum += v);
+    }
+}
+
+impl<'a, T: Real> Evaluation<'a, T> {
+    fn new(trajectory: &'a Trajectory<'a, T>, asked: Contrastive<'a>) -> Result<Self> {
+        let set = trajectory.set();
+        let members = set.members().len();
+        let unit = |m: usize| (0..members).map(|k| f64::from(k == m)).collect::<Vec<_>>();
+        let shares = (0..members).map(|m| set.step(&unit(m))).collect::<Result<_>>()?;
+        Ok(Self { trajectory, asked, parts: set.step(&vec![1.0; members])?, shares })
+    }
+
+    fn gradient_len(&self) -> usize {
+        if self.asked.gradient { self.trajectory.steps().len() * self.shares.len() } else { 0 }
+    }
+
+    /// Rows of a block, and how many blocks may be worked on at a time.
+    fn block_shape(&self, threads: usize) -> (usize, usize) {
+        let powers = self.parts.powers.iter().filter(|p| p.exponent > 1).count();
+        // A power passes through one block more than it keeps.
+        let temporary = powers + usize::from(powers > 0);
+        let kept = if self.asked.gradient { self.trajectory.steps().len() } else { 1 };
+        let column_bytes = self.trajectory.n().saturating_mul((kept + 1 + temporary) * size_of::<T>());
+        let width = (MEMORY_BUDGET / column_bytes.max(1)).clamp(1, BLOCK_ROWS);
+        (width, (MEMORY_BUDGET / (width * column_bytes + PATCH_BYTES.min(self.matrix_bytes()))).clamp(1, threads))
+    }
+
+    /// What a copy of the walks and of their transposes takes.
+    fn matrix_bytes(&self) -> usize {
+        let entries: usize = self.trajectory.set().walks().iter().map(|walk| walk.matrix().nnz()).sum();
+        2 * entries * (size_of::<u32>() + size_of::<T>())
+    }
+
+    /// Loss and gradient of some rows.
+    fn block(&self, rows: &[usize], exec: &Exec) -> Result<ContrastiveLoss> {
+        let (steps, cols) = (self.trajectory.steps(), rows.len());
+        let patch = Patch::around(self.trajectory.set(), &self.parts, rows, steps.len(), exec)?;
+        let local = self.trajectory.over(&patch.set);
+        let mut start = Block::zeros(patch.set.n() * cols);
+        patch.starts.iter().enumerate().for_each(|(c, &p)| start[p * cols + c] = T::ONE);
+        let mut blocks = vec![start];
+        for (s, step) in steps.iter().rev().enumerate() {
+            let mut next = Block::zeros(patch.set.n() * cols);
+            let reached = &mut next[..patch.reach[s + 1] * cols];
+            local.apply_step(step, &blocks[blocks.len() - 1], cols, Direction::Transposed, reached, exec)?;
+            // The units of Z_0 are never read again: their inner products are single entries.
+            if s == 0 || !self.asked.gradient {
+                blocks.clear();
+            }
+            blocks.push(next);
+        }
+        let mut ahead = blocks.pop().unwrap_or_else(|| Block::zeros(0));
+        let loss = self.score(rows, &patch, &mut ahead, exec)?;
+        let mut gradient = vec![0.0; self.gradient_len()];
+        for (r, line) in gradient.chunks_exact_mut(self.shares.len().max(1)).enumerate() {
+            let products = match blocks.pop() {
+                Some(mut behind) => {
+                    let s = steps.len() - 1 - r;
+                    let reached = &mut behind[..patch.reach[s] * cols];
+                    let products = self.pull_back(&local, &steps[r], &ahead, cols, reached, exec)?;
+                    ahead = behind;
+                    products
+                }
+                None => self.pull_to_start(&local, &patch.starts, &ahead, exec)?,
+            };
+            for (derivative, share) in line.iter_mut().zip(&self.shares) {
+                *derivative = share.identity * products.identity + share.uniform * products.uniform;
+                for power in &share.powers {
+                    let key = |p: &Power| (p.base, p.exponent);
+                    let place = self.parts.powers.binary_search_by_key(&key(power), key);
+                    *derivative += place.map_or(0.0, |place| power.weight * products.powers[place]);
+                }
+            }
+        }
+        Ok(ContrastiveLoss { loss, gradient })
+    }
+
+    /// The loss of the rows of `W` in the columns of `z`, which become the derivatives of the loss by them.
+    fn score(&self, rows: &[usize], patch: &Patch<'_, T>, z: &mut [T], exec: &Exec) -> Result<f64> {
+        let cols = rows.len();
+        let n = self.trajectory.n() as f64;
+        let mut columns: Vec<Column> = rows.iter().map(|&row| self.column(row, patch)).collect();
+        let mut attraction = 0.0;
+        for (c, column) in columns.iter().enumerate() {
+            attraction += column.pulls.iter().map(|&(p, w)| w * z[p * cols + c].to_f64()).sum::<f64>();
+            // exp is then 0: the point itself drops out of every sum over k != i.
+            z[patch.starts[c] * cols + c] = -T::INFINITY;
+        }
+        // Points out of reach have W_ik = 0 and count in N.
+        let unseen = n - (z.len() / cols) as f64;
+        let sums = map_pieces(
+            z,
+            cols,
+            || (vec![0.0; cols], vec![f64::NEG_INFINITY; cols]),
+            exec,
+            |piece, (sums, tops)| {
+                for line in piece.chunks_exact(cols) {
+                    add_expm1(line, sums);
+                    tops.iter_mut().zip(line).for_each(|(top, v)| *top = top.max(v.to_f64()));
+                }
+            },
+        )?;
+        for (c, column) in columns.iter_mut().enumerate() {
+            let sum = sums.iter().map(|s| s.0[c]).fold(0.0, |a, b| a + b);
+            let top = sums.iter().map(|s| s.1[c]).fold(if unseen > 0.0 { 0.0 } else { f64::NEG_INFINITY }, f64::max);
+            // Rows of W are mostly tiny: what they add to N would be lost in a sum of exponentials. Weights far off the
+            // simplex need the other way, where nothing overflows.
+            if top.abs() <= 1.0 {
+                column.sum = n + sum;
+            } else {
+                column.shift = top;
+                let entries = z.iter().skip(c).step_by(cols);
+                column.sum = unseen * (-top).exp() + entries.map(|v| (v.to_f64() - top).exp()).sum::<f64>();
+            }
+        }
+        let loss = columns.iter().map(|column| column.degree * (column.shift + column.sum.ln())).sum::<f64>();
+        if self.asked.gradient {
+            let scales: Vec<f64> = columns.iter().map(|column| column.degree / column.sum).collect();
+            map_pieces(
+                z,
+                cols,
+                || (),
+                exec,
+                |piece, ()| {
+                    for line in piece.chunks_exact_mut(cols) {
+                        for ((v, column), scale) in line.iter_mut().zip(&columns).zip(&scales) {
+                            *v = T::from_f64(scale * (1.0 + expm1(v.to_f64() - column.shift)));
+                        }
+                    }
+                },
+            )?;
+            for (c, column) in columns.iter().enumerate() {
+                for &(p, w) in &column.pulls {
+                    z[p * cols + c] = T::from_f64(z[p * cols + c].to_f64() - w);
+                }
+            }
+        }
+        Ok(loss - attraction)
+    }
+
+    /// The neighbours of a point in all views.
+    fn column(&self, row: usize, patch: &Patch<'_, T>) -> Column {
+        let mut column = Column { degree: 0.0, pulls: Vec::new(), shift: 0.0, sum: 0.0 };
+        for (walk, &w) in self.trajectory.set().walks().iter().zip(self.asked.view_weights) {
+            let neighbours = walk.matrix().row(row).0.iter().map(|&j| j as usize);
+            for j in neighbours.filter(|&j| self.asked.include_self || j != row) {
+                column.degree += w;
+                column.pulls.extend(patch.position(j).map(|p| (p, w)));
+            }
+        }
+        column
+    }
+
+    /// `behind` holds `Z_(s-1)` and receives `B_(s-1)`; `ahead` is `B_s`. Returns the inner products of all parts.
+    fn pull_back(
+        &self,
+        local: &Trajectory<'_, T>,
+        step: &Step,
+        ahead: &[T],
+        cols: usize,
+        behind: &mut [T],
+        exec: &Exec,
+    ) -> Result<Products> {
+        let powers = &self.parts.powers;
+        let lower = local.lower_powers(powers, ahead, cols, Direction::Forward, exec)?;
+        let terms: Vec<_> = powers
+            .iter()
+            .zip(&lower)
+            .map(|(p, lower)| {
+                let input = lower.as_ref().map_or(ahead, |block| &block[..]);
+                local.set().walks()[p.base].term(T::ONE, Direction::Forward, input)
+            })
+            .collect();
+        let weights: Vec<T> = powers
+            .iter()
+            .map(|p| step.powers.iter().find(|q| (q.base, q.exponent) == (p.base, p.exponent)))
+            .map(|found| T::from_f64(found.map_or(0.0, |q| q.weight)))
+            .collect();
+        let means = if self.parts.uniform == 0.0 { Vec::new() } else { column_means(ahead, cols, exec)? };
+        let nothing = Remainder::none();
+        let mut pieces: Vec<(&mut [T], Products)> =
+            behind.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, Products::zeros(powers.len()))).collect();
+        let scratch = || (vec![T::ZERO; PIECE_POINTS * cols], vec![T::ZERO; PIECE_POINTS * cols]);
+        exec.for_pieces(&mut pieces, 1, scratch, |index, piece, (product, sum)| -> Result<()> {
+            let (z, found) = &mut piece[0];
+            let first = index * PIECE_POINTS;
+            let (product, sum) = (&mut product[..z.len()], &mut sum[..z.len()]);
+            sum.fill(T::ZERO);
+            if self.parts.identity != 0.0 {
+                let own = &ahead[first * cols..][..z.len()];
+                found.identity = dot(own, z);
+                add_scaled(sum, T::from_f64(step.identity), own);
+            }
+            if self.parts.uniform != 0.0 {
+                for (line, z) in sum.chunks_exact_mut(cols).zip(z.chunks_exact(cols)) {
+                    found.uniform += dot(&means, z);
+                    add_scaled(line, T::from_f64(step.uniform), &means);
+                }
+            }
+            for ((term, &weight), found) in terms.iter().zip(&weights).zip(&mut found.powers) {
+                step_rows(std::slice::from_ref(term), nothing, cols, first, product);
+                *found = dot(product, z);
+                add_scaled(sum, weight, product);
+            }
+            z.copy_from_slice(sum);
+            Ok(())
+        })?;
+        let mut total = Products::zeros(powers.len());
+        pieces.iter().for_each(|(_, found)| total.add(found));
+        Ok(total)
+    }
+
+    /// The inner products with `Z_0`, a unit in each column: single entries of the products with `B_1`.
+    fn pull_to_start(&self, local: &Trajectory<'_, T>, starts: &[usize], ahead: &[T], exec: &Exec) -> Result<Products> {
+        let cols = starts.len();
+        let lower = local.lower_powers(&self.parts.powers, ahead, cols, Direction::Forward, exec)?;
+        let mut found = Products::zeros(self.parts.powers.len());
+        for (c, &p) in starts.iter().enumerate() {
+            found.identity += ahead[p * cols + c].to_f64();
+            for ((power, lower), sum) in self.parts.powers.iter().zip(&lower).zip(&mut found.powers) {
+                let input = lower.as_ref().map_or(ahead, |block| &block[..]);
+                let (columns, values) = local.set().walks()[power.base].matrix().row(p);
+                let entries = columns.iter().zip(values);
+                *sum += entries.map(|(&j, v)| v.to_f64() * input[j as usize * cols + c].to_f64()).sum::<f64>();
+            }
+        }
+        if self.parts.uniform != 0.0 {
+            found.uniform = column_means(ahead, cols, exec)?.iter().map(|m| m.to_f64()).sum();
+        }
+        Ok(found)
+    }
+}
+
+/// One row of `W`, a column of the block.
+struct Column {
+    /// Sum over the views of weight times number of neighbours.
+    degree: f64,
+    /// Place and weight of each neighbour within reach.
+    pulls: Vec<(usize, f64)>,
+    /// `sum_(k != i) exp(W_ik - shift)`.
+    sum: f64,
+    shift: f64,
+}
+
+/// Calls `work(piece, result)` for pieces of the block, in parallel; results in order.
+fn map_pieces<T: Real, R: Send>(
+    block: &mut [T],
+    cols: usize,
+    start: impl Fn() -> R,
+    exec: &Exec,
+    work: impl Fn(&mut [T], &mut R) + Sync + Send,
+) -> Result<Vec<R>> {
+    let mut pieces: Vec<_> = block.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, start())).collect();
+    exec.for_pieces(
+        &mut pieces,
+        1,
+        || (),
+        |_, piece, ()| -> Result<()> {
+            let (piece, result) = &mut piece[0];
+            work(piece, result);
+            Ok(())
+        },
+    )?;
+    Ok(pieces.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Numbers up to this have `expm1` by its series.
+const SERIES_BELOW: f64 = 1.0 / 32.0;
+
+/// `exp(x) - 1` for small `x`: what the series leaves out is below the roundoff of its first term.
+#[inline(always)]
+fn expm1_series(x: f64) -> f64 {
+    let tail = 1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0)));
+    x * (1.0 + x / 2.0 * (1.0 + x / 3.0 * tail))
+}
+
+#[inline(always)]
+fn expm1(x: f64) -> f64 {
+    if x.abs() < SERIES_BELOW { expm1_series(x) } else { x.exp_m1() }
+}
+
+/// `sums += expm1(line)`. Lines of tiny numbers are most of a block; the series goes through them in vectors.
+#[inline(always)]
+fn add_expm1<T: Real>(line: &[T], sums: &mut [f64]) {
+    let small = line.iter().fold(true, |small, v| small & (v.to_f64().abs() < SERIES_BELOW));
+    if small {
+        sums.iter_mut().zip(line).for_each(|(sum, v)| *sum += expm1_series(v.to_f64()));
+    } else {
+        sums.iter_mut().zip(line).for_each(|(sum, v)| *sum += expm1(v.to_f64()));
+    }
+}
+
+fn add_scaled<T: Real>(sum: &mut [T], a: T, x: &[T]) {
+    if a != T::ZERO {
+        sum.iter_mut().zip(x).for_each(|(s, &v)| *s += a * v);
+    }
+}
+
+/// The inner product in double precision, by a fixed number of interleaved sums.
+fn dot<T: Real>(x: &[T], y: &[T]) -> f64 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let (left, right) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
+    let rest = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
+    for (a, b) in left.zip(right) {
+        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
+            *sum += a.to_f64() * b.to_f64();
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}

@@ -1,0 +1,152 @@
+//! The part of a graph that the walks from a few points can reach.
+//!
+//! A walk of `t` steps on a neighbour graph sees few of its points. Whatever starts in a block of rows can be computed on the
+//! points within reach, numbered anew in the order in which they are found: those within `s` steps are the first `reach[s]`.
+//! So the work of a block follows from the size of its neighbourhood, not from `N`; on a curve or a surface of many points
+//! that is a small part.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::ground::csr::{Csr, NOWHERE};
+use crate::ground::exec::Exec;
+use crate::walk::operator_set::{OperatorSet, Step};
+use crate::walk::transition::Transition;
+use crate::{Real, Result};
+
+/// Bytes of the copied matrices of one patch; larger neighbourhoods are left in the whole graph.
+pub(crate) const PATCH_BYTES: usize = 64 << 20;
+/// Points looked at from one seed when near rows are sought for a block, as a multiple of its width.
+const VISITS: usize = 16;
+
+/// A set over the points within reach of some rows.
+#[derive(Debug)]
+pub(crate) struct Patch<'a, T: Real> {
+    /// The members between those points. Edges that leave the patch are cut: only points on its rim have any.
+    pub set: Cow<'a, OperatorSet<T>>,
+    /// Places of the rows.
+    pub starts: Vec<usize>,
+    /// How many points are reached in `0..=t` steps by any member, whatever its weight.
+    pub reach: Vec<usize>,
+    /// Place of each point of the whole set; None where that is its own index.
+    places: Option<Vec<u32>>,
+}
+
+impl<'a, T: Real> Patch<'a, T> {
+    /// The patch that `steps` steps from `rows` can see, or the whole set where the patch would be no smaller by half.
+    /// `parts` is what the members are made of.
+    pub fn around(set: &'a OperatorSet<T>, parts: &Step, rows: &[usize], steps: usize, exec: &Exec) -> Result<Self> {
+        let whole =
+            || Self { set: Cow::Borrowed(set), starts: rows.to_vec(), reach: vec![set.n(); steps + 1], places: None };
+        let limit = set.n() / 2;
+        if parts.uniform != 0.0 || rows.len() > limit {
+            return Ok(whole());
+        }
+        let bases = bases(parts);
+        let hops = parts.powers.iter().map(|p| p.exponent).max().unwrap_or(0);
+        let entry_limit = PATCH_BYTES / (2 * (size_of::<u32>() + size_of::<T>()));
+        let mut places = vec![NOWHERE; set.n()];
+        let mut points: Vec<u32> = rows.iter().map(|&row| row as u32).collect();
+        rows.iter().enumerate().for_each(|(place, &row)| places[row] = place as u32);
+        let mut reach = vec![rows.len()];
+        let (mut expanded, mut entries) = (0, 0);
+        for _ in 0..steps {
+            for _ in 0..hops {
+                let known = points.len();
+                for k in expanded..known {
+                    for &base in &bases {
+                        let columns = set.walks()[base].matrix().row(points[k] as usize).0;
+                        entries += columns.len();
+                        for &c in columns {
+                            if places[c as usize] == NOWHERE {
+                                places[c as usize] = points.len() as u32;
+                                points.push(c);
+                            }
+                        }
+                    }
+                    if points.len() > limit || entries > entry_limit {
+                        return Ok(whole());
+                    }
+                }
+                expanded = known;
+            }
+            reach.push(points.len());
+        }
+        let cut = |(base, walk): (usize, &Arc<Transition<T>>)| -> Result<Arc<Transition<T>>> {
+            // A matrix that no member uses is left empty.
+            let matrix = if bases.contains(&base) {
+                walk.matrix().renumbered(&points, &places, exec)?
+            } else {
+                Csr::new(points.len(), vec![0; points.len() + 1], Vec::new(), Vec::new())?
+            };
+            Ok(Arc::new(Transition::restore(matrix, None)?))
+        };
+        let walks = set.walks().iter().enumerate().map(cut).collect::<Result<_>>()?;
+        let set = Cow::Owned(OperatorSet::new(walks, set.members().to_vec())?);
+        Ok(Self { set, starts: (0..rows.len()).collect(), reach, places: Some(places) })
+    }
+
+    /// Where a point of the whole set is in the patch, if it is within reach.
+    pub fn position(&self, point: usize) -> Option<usize> {
+        match &self.places {
+            None => Some(point),
+            Some(places) => Some(places[point]).filter(|&p| p != NOWHERE).map(|p| p as usize),
+        }
+    }
+}
+
+/// Matrices that some member uses.
+fn bases(parts: &Step) -> Vec<usize> {
+    let mut bases: Vec<usize> = parts.powers.iter().map(|p| p.base).collect();
+    bases.dedup();
+    bases
+}
+
+/// Cuts `rows` into blocks of `width`, near rows together, so that the patch of a block is not much larger than that of one
+/// row. A breadth-first walk from the first row left gathers those that it meets.
+pub(crate) fn near_blocks<T: Real>(
+    set: &OperatorSet<T>,
+    parts: &Step,
+    rows: &[usize],
+    width: usize,
+) -> Vec<Vec<usize>> {
+    if parts.uniform != 0.0 {
+        return rows.chunks(width).map(<[usize]>::to_vec).collect();
+    }
+    let bases = bases(parts);
+    let mut wanted = vec![false; set.n()];
+    rows.iter().for_each(|&row| wanted[row] = true);
+    let mut visited_for = vec![NOWHERE; set.n()];
+    let mut seeds = rows.iter();
+    let mut blocks: Vec<Vec<usize>> = Vec::with_capacity(rows.len().div_ceil(width));
+    let mut left = rows.len();
+    let mut queue = Vec::new();
+    while left > 0 {
+        let mut block = Vec::with_capacity(width.min(left));
+        let number = blocks.len() as u32;
+        let mut next = 0;
+        queue.clear();
+        while block.len() < width.min(left) {
+            if next == queue.len() || next == VISITS * width {
+                queue.clear();
+                next = 0;
+                queue.extend(seeds.by_ref().find(|&&row| wanted[row]));
+            }
+            let Some(&point) = queue.get(next) else { break };
+            next += 1;
+            if std::mem::replace(&mut wanted[point], false) {
+                block.push(point);
+            }
+            for &base in &bases {
+                for &c in set.walks()[base].matrix().row(point).0 {
+                    if std::mem::replace(&mut visited_for[c as usize], number) != number {
+                        queue.push(c as usize);
+                    }
+                }
+            }
+        }
+        left -= block.len();
+        blocks.push(block);
+    }
+    blocks
+}

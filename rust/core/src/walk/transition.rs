@@ -1,0 +1,177 @@
+//! Row-stochastic matrices: the steps that a walk can take.
+
+use std::sync::OnceLock;
+
+use crate::ground::block::Block;
+use crate::ground::columns::scale_rows;
+use crate::ground::csr::Csr;
+use crate::ground::exec::Exec;
+use crate::ground::sparse_step::Term;
+use crate::{Error, Real, Result};
+
+/// Which way a matrix is applied to a block of column vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// `P x`: averages of functions.
+    Forward,
+    /// `P^T x`: where mass goes.
+    Transposed,
+}
+
+/// `D` and `D^-1` of a reversible walk `P = D^-1 K`.
+#[derive(Debug, Clone)]
+struct Degrees<T> {
+    degrees: Vec<T>,
+    inverse: Vec<T>,
+}
+
+impl<T: Real> Degrees<T> {
+    /// None where degrees are so uneven that some leave the range of `T`: the explicit transpose then serves.
+    ///
+    /// The inverse follows from the rounded degrees, so that a walk read back from storage is the same to the last bit.
+    fn new(degrees: Vec<T>) -> Option<Self> {
+        let inverse: Vec<T> = degrees.iter().map(|d| T::from_f64(1.0 / d.to_f64())).collect();
+        let is_normal = |v: &T| (T::TINY..f64::INFINITY).contains(&v.to_f64());
+        (degrees.iter().all(is_normal) && inverse.iter().all(is_normal)).then_some(Self { degrees, inverse })
+    }
+}
+
+/// `q_i^-alpha` up to a common factor, `q` the row sums of an affinity: what anisotropic normalisation multiplies by.
+pub fn density_factors<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Vec<f64>> {
+    Ok(relative_densities(affinity, anisotropy, exec)?.0)
+}
+
+/// `(q_i / largest q)^-alpha` and the largest `q`: the common factor changes no walk, but could leave the range.
+fn relative_densities<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) -> Result<(Vec<f64>, f64)> {
+    let sums = affinity.row_sums(exec)?;
+    let largest = sums.iter().copied().fold(0.0, f64::max);
+    Ok((sums.iter().map(|q| (q / largest).powf(-anisotropy)).collect(), largest))
+}
+
+/// A square sparse matrix whose rows are non-negative and sum to 1.
+///
+/// A walk made from a symmetric affinity is reversible and keeps its degrees, from which transposed products follow
+/// without a second copy; any other matrix gets an explicit transpose the first time that one is needed.
+#[derive(Debug)]
+pub struct Transition<T> {
+    matrix: Csr<T>,
+    degrees: Option<Degrees<T>>,
+    transpose: OnceLock<Csr<T>>,
+}
+
+impl<T: Real> Transition<T> {
+    /// `P = D^-1 K` for a symmetric non-negative affinity `K` (symmetry is the caller's to ensure).
+    ///
+    /// With `anisotropy` alpha, `K` is first replaced by `K_ij / (q_i q_j)^alpha`, `q` its row sums.
+    pub fn from_symmetric(mut affinity: Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Self> {
+        Error::check_size("affinity columns", affinity.n_rows(), affinity.n_cols())?;
+        // What the affinity is multiplied by on the way.
+        let mut factor = 1.0;
+        if anisotropy != 0.0 {
+            let (density, largest) = relative_densities(&affinity, anisotropy, exec)?;
+            factor = largest.powf(2.0 * anisotropy);
+            affinity.map_values(exec, |i, j, v| T::from_f64(v.to_f64() * density[i] * density[j]))?;
+        }
+        let sums = affinity.normalize_rows(exec)?;
+        if let Some(row) = sums.iter().position(|s| !(s.is_finite() && *s > 0.0)) {
+            return Err(Error::Invalid(format!(
+                "row {row} of the affinity sums to {}: expected a positive finite sum",
+                sums[row]
+            )));
+        }
+        // Up to a common factor where the sums themselves would leave the range.
+        let largest = sums.iter().copied().fold(0.0, f64::max);
+        let of = |scale: f64| Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
+        let degrees = of(factor).or_else(|| of(largest));
+        Ok(Self { matrix: affinity, degrees, transpose: OnceLock::new() })
+    }
+
+    /// A row-stochastic matrix; its rows are divided by their sums, which must be within `tolerance` of 1.
+    pub fn from_stochastic(mut matrix: Csr<T>, tolerance: f64, exec: &Exec) -> Result<Self> {
+        Error::check_size("transition columns", matrix.n_rows(), matrix.n_cols())?;
+        if let Some(k) = matrix.values().iter().position(|v| !(v.to_f64() >= 0.0 && v.to_f64().is_finite())) {
+            let row = matrix.indptr().partition_point(|&p| p as usize <= k) - 1;
+            return Err(Error::Invalid(format!(
+                "entry ({row}, {}) is {:?}: expected a finite non-negative number",
+                matrix.indices()[k],
+                matrix.values()[k]
+            )));
+        }
+        let sums = matrix.row_sums(exec)?;
+        if let Some(row) = sums.iter().position(|s| (s - 1.0).abs() > tolerance) {
+            return Err(Error::Invalid(format!("row {row} sums to {}: expected 1 within {tolerance:e}", sums[row])));
+        }
+        matrix.map_values(exec, |i, _, v| T::from_f64(v.to_f64() / sums[i]))?;
+        Ok(Self { matrix, degrees: None, transpose: OnceLock::new() })
+    }
+
+    /// A matrix taken back from where [`Self::matrix`] and [`Self::degrees`] were stored.
+    pub fn restore(matrix: Csr<T>, degrees: Option<Vec<T>>) -> Result<Self> {
+        Error::check_size("transition columns", matrix.n_rows(), matrix.n_cols())?;
+        if let Some(d) = &degrees {
+            Error::check_size("degrees", matrix.n_rows(), d.len())?;
+        }
+        Ok(Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() })
+    }
+
+    /// The same walk with its points in another order: `order[i]` is at place `i`, and `places` is the inverse.
+    pub(crate) fn renumbered(&self, order: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
+        let degrees = self.degrees().map(|d| order.iter().map(|&point| d[point as usize]).collect());
+        Self::restore(self.matrix.renumbered(order, places, exec)?, degrees)
+    }
+
+    /// The same walk rounded to single precision.
+    #[must_use]
+    pub fn to_single(&self) -> Transition<f32> {
+        let round = |values: &[T]| values.iter().map(|v| v.to_f64() as f32).collect();
+        let degrees = self.degrees.as_ref().and_then(|d| Degrees::new(round(&d.degrees)));
+        let matrix = self.matrix.with_values(round(self.matrix.values()));
+        Transition { matrix, degrees, transpose: OnceLock::new() }
+    }
+
+    /// The matrix itself.
+    #[must_use]
+    pub fn matrix(&self) -> &Csr<T> {
+        &self.matrix
+    }
+
+    /// The degrees, the row sums of `K`, for a reversible walk; up to a common factor for affinities of extreme scale.
+    #[must_use]
+    pub fn degrees(&self) -> Option<&[T]> {
+        self.degrees.as_ref().map(|d| d.degrees.as_slice())
+    }
+
+    /// `D` and `D^-1` of a reversible walk.
+    pub(crate) fn diagonals(&self) -> Option<(&[T], &[T])> {
+        self.degrees.as_ref().map(|d| (d.degrees.as_slice(), d.inverse.as_slice()))
+    }
+
+    /// Number of states.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.matrix.n_rows()
+    }
+
+    /// What the matrix is applied to in a step, if that is not the block itself: `D^-1 x` on the transposed way of a reversible
+    /// walk.
+    pub(crate) fn prepare(&self, direction: Direction, x: &[T], cols: usize, exec: &Exec) -> Result<Option<Block<T>>> {
+        match (direction, self.diagonals()) {
+            (Direction::Transposed, Some((_, inverse))) => {
+                let mut scaled = Block::unset(x.len());
+                scale_rows(inverse, x, cols, &mut scaled, exec)?;
+                Ok(Some(scaled))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The kernel's term for `weight * P x` or `weight * P^T x`, with `input` as [`Self::prepare`] made it from `x`.
+    pub(crate) fn term<'a>(&'a self, weight: T, direction: Direction, input: &'a [T]) -> Term<'a, T> {
+        let (matrix, scale) = match (direction, &self.degrees) {
+            (Direction::Forward, _) => (&self.matrix, None),
+            (Direction::Transposed, Some(d)) => (&self.matrix, Some(d.degrees.as_slice())),
+            (Direction::Transposed, None) => (self.transpose.get_or_init(|| self.matrix.transpose()), None),
+        };
+        Term { weight, matrix, scale, input }
+    }
+}
