@@ -6,7 +6,7 @@ import time
 import warnings
 from functools import partial
 
-from mdt_fast._search.search.scoring import ScoringPlan
+from mdt_fast._search.scoring import ScoringPlan
 from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mdt_fast._search.search.consensus import MEMBER_STARTS, N_MEMBERS, draw_members
-from mdt_fast._search.search.scoring import ScoringPlan
+from mdt_fast._search.consensus import MEMBER_STARTS, N_MEMBERS, draw_members
+from mdt_fast._search.scoring import ScoringPlan
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt

@@ -13,8 +13,8 @@ import zlib
 import numpy as np
 import pytest
 import scipy.sparse
-from mdt_fast._search.search.consensus import draw_members
-from mdt_fast._search.search.result import HISTORY_DTYPE
+from mdt_fast._search.consensus import draw_members
+from mdt_fast._search.result import HISTORY_DTYPE
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt

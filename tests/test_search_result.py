@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from mdt_fast._search.search.result import HISTORY_DTYPE, SearchResult
+from mdt_fast._search.result import HISTORY_DTYPE, SearchResult
 
 import mdt_fast as mdt
 

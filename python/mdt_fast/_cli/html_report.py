@@ -22,9 +22,9 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 from xml.etree import ElementTree
 
 from .._core import __version__
-from .._search.checkpoint import replace_file
 from .._support.arguments import check_choice
-from ..plot._canvas import require_matplotlib
+from .._support.files import replace_file
+from .._support.plotting import require_matplotlib
 
 Cell: TypeAlias = str | float | int | None
 

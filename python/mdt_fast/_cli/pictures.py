@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..plot._canvas import require_matplotlib
+from .._support.plotting import require_matplotlib
 
 
 def prepare_pictures(what: str) -> None:

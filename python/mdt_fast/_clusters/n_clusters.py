@@ -21,6 +21,7 @@ from .._geometry.time import check_time, select_time
 from .._operators.operator_set import OperatorSet
 from .._search.consensus import draw_members
 from .._support.arguments import RandomStateLike, check_integer
+from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.warnings import OperatorWarning
 from .agreement import agree
@@ -79,16 +80,13 @@ class ClusterSelection:
         -------
         matplotlib.axes.Axes
         """
-        from ..plot import quality
-        from ..plot._canvas import require_matplotlib
-
-        require_matplotlib("ClusterSelection.plot")
         curves = {
             "stability x information": self.scores,
             "stability": self.stability,
             "information, nats": self.information,
         }
-        return quality(self.counts, curves, selected=self.n_clusters, label="score", xlabel="number of clusters", ax=ax)
+        how = {"selected": self.n_clusters, "label": "score", "xlabel": "number of clusters", "ax": ax}
+        return draw("quality", self.counts, curves, needed_by="ClusterSelection.plot", **how)
 
 
 def select_n_clusters(

@@ -13,6 +13,7 @@ from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support import memory as _memory
 from .._support.arguments import RandomStateLike, check_choice, check_integer
+from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import TimeSelectionWarning
@@ -92,11 +93,7 @@ class TimeSelection:
         -------
         matplotlib.axes.Axes
         """
-        from ..plot import entropy
-        from ..plot._canvas import require_matplotlib
-
-        require_matplotlib("TimeSelection.plot")
-        return entropy(self, ax=ax)
+        return draw("entropy", self, needed_by="TimeSelection.plot", ax=ax)
 
 
 def check_time(t: int | str) -> int | str:

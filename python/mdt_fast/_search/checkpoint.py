@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._operators.operator_set import OperatorSet
+from .._support.files import replace_file
 
 FORMAT = "mdt_fast search checkpoint"
 VERSION = 1
@@ -111,19 +112,6 @@ class Checkpoint:
             raise type(error)(error.errno, reason) from None
         self._written = time.monotonic()
         self._interval = max(_INTERVAL, _SHARE * (self._written - began))
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file so that at any moment either the old or the new content is there as a whole."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def fingerprint(ops: OperatorSet, features: list[Any]) -> str:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from .._clusters.agreement import Agreement
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory, check_steps
-from .checkpoint import replace_file
+from .._support.files import replace_file
+from .._support.plotting import draw
 
 HISTORY_DTYPE = np.dtype([("parent", "<i8"), ("depth", "<i4"), ("score", "<f8"), ("seconds", "<f8")])
 
@@ -188,11 +189,8 @@ class SearchResult:
             Nodes, edges, path and answer can be found in it by these words (``artist.get_gid()``); the nodes are in
             the order of `history`.
         """
-        from ..plot import tree
-        from ..plot._canvas import require_matplotlib
-
-        require_matplotlib("plot_tree")
-        return tree(self, ax=ax, cmap=cmap, colorbar=colorbar, node_size=node_size, path_color=path_color)
+        look = {"cmap": cmap, "colorbar": colorbar, "node_size": node_size, "path_color": path_color}
+        return draw("tree", self, needed_by="plot_tree", ax=ax, **look)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON values; nan becomes None, an infinity "inf" or "-inf"."""

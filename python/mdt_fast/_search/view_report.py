@@ -12,6 +12,7 @@ from .._geometry.time import check_time, select_time
 from .._operators.checks import MemberReport
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
+from .._support.plotting import draw
 from .._support.seed import check_seed
 from ..quality._scores import stay_of, weights_of
 from .search import search
@@ -132,11 +133,7 @@ class ViewReport:
         -------
         matplotlib.axes.Axes
         """
-        from ..plot import views
-        from ..plot._canvas import require_matplotlib
-
-        require_matplotlib("ViewReport.plot")
-        return views(self, ax=ax)
+        return draw("views", self, needed_by="ViewReport.plot", ax=ax)
 
 
 def view_report(

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-
-def require_matplotlib(name: str) -> None:
-    """Raise ImportError, in the name of who asks, where matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"{name} needs matplotlib: pip install 'mdt_fast[plot]'") from error
+from .._support.plotting import require_matplotlib
 
 
 def axes_for(name: str, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:

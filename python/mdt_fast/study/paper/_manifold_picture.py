@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...plot._canvas import require_matplotlib
+from ..._support.plotting import require_matplotlib
 from ...plot._embedding import embedding
 from ._manifold import ManifoldResult
 

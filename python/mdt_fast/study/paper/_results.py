@@ -10,7 +10,7 @@ from string import Template
 import numpy as np
 
 from ..._core import __version__
-from ..._search.checkpoint import replace_file
+from ..._support.files import replace_file
 from .._rows import MEASURES
 from .._study import Study
 from .._tables import TITLES, markdown_table
