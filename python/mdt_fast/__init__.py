@@ -12,7 +12,7 @@ import importlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from . import datasets, plot, quality
+from . import datasets, plot, quality, strategies
 from ._clusters.k_means import KMeansResult, k_means
 from ._clusters.n_clusters import ClusterSelection, select_n_clusters
 from ._core import DEBUG_BUILD, __version__
@@ -24,6 +24,7 @@ from ._operators.operator_set import OperatorSet
 from ._operators.trajectory import Trajectory
 from ._search.progress import SearchProgress
 from ._search.result import SearchResult
+from ._search.scoring import Scoring
 from ._search.search import search
 from ._search.view_report import ViewReport, view_report
 from ._support.warnings import ConvergenceWarning, OperatorWarning, TimeSelectionWarning
@@ -42,6 +43,7 @@ __all__ = [
     "MDTClustering",
     "OperatorSet",
     "OperatorWarning",
+    "Scoring",
     "SearchProgress",
     "SearchResult",
     "TimeSelection",
@@ -60,6 +62,7 @@ __all__ = [
     "search",
     "select_n_clusters",
     "select_time",
+    "strategies",
     "study",
     "view_report",
 ]

@@ -17,7 +17,7 @@ from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
 from ..baselines import make
 from ..datasets import load_multiview_digits
-from ..quality._scores import calinski_harabasz
+from ..quality import calinski_harabasz
 from .console import Console
 from .html_report import HtmlReport
 from .outputs import Outputs, open_outputs
@@ -67,7 +67,7 @@ def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Cons
         console.table(header, table)
         console.say(f"\n{_MEASURES}")
         beam = next(row.estimator for row in rows if row.method == "beam")
-        console.say(f"\nThe best of {beam.search_result_.n_evaluations} words of the beam search: {beam.trajectory_!r}")
+        console.say(f"\nThe best of {beam.search_result_.n_evaluations} sequences of the beam search: {beam.trajectory_!r}")
         with figures_closed():
             _draw(outputs, views, digits.target, selection, rows, header, table, checked, console.warnings, command)
         placed = outputs.publish()
@@ -76,7 +76,7 @@ def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Cons
         console.document(
             {
                 "t": selection.t,
-                "trajectory": list(beam.trajectory_.word),
+                "trajectory": list(beam.trajectory_.sequence),
                 "methods": [dict(zip(header, row, strict=True)) for row in table],
                 "files": [str(path) for path in placed],
             }

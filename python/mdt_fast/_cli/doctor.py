@@ -14,6 +14,7 @@ from .. import _core
 from .._clusters.k_means import k_means
 from .._geometry.embedding import embed
 from .._operators.build import build_operators
+from .._search.memory_plan import plan_search
 from .._support import memory as _memory
 from ..datasets import make_multiview_blobs
 from .console import Console
@@ -51,7 +52,7 @@ def examine(console: Console, n_samples: int, n_views: int, n_neighbors: int, n_
     for problem in problems:
         console.say(f"! {problem}")
     item_size, threads = np.dtype(dtype).itemsize, _core.available_threads()
-    plan = _memory.plan_search(n_samples, n_views, n_neighbors, n_clusters, item_size, threads)
+    plan = plan_search(n_samples, n_views, n_neighbors, n_clusters, item_size, threads)
     console.say(
         f"\nA beam search over {n_samples:,} samples, {n_views} views, {n_neighbors} neighbours, "
         f"{n_clusters} clusters, in {dtype}:"

@@ -1,4 +1,4 @@
-"""`mdt-fast cluster` and `mdt-fast embed`: views in, labels and coordinates out, with a report of how."""
+"""The commands `mdt-fast cluster` and `mdt-fast embed`."""
 
 from __future__ import annotations
 
@@ -7,78 +7,74 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._clusters.labels import choose_labels
-from .._clusters.n_clusters import select_n_clusters
-from .._geometry.embedding import embed
-from .._geometry.time import TimeSelection, select_time
+from .._clusters.n_clusters import ClusterSelection
+from .._estimators.pipeline import Fit, FitSettings, fit_operators, kernel_for
+from .._geometry.time import TimeSelection
 from .._operators.build import build_operators
 from .._operators.checks import CheckReport
 from .._operators.operator_set import OperatorSet
-from .._search.consensus import kernel_for
 from .._search.result import SearchResult
-from .._search.search import search
 from .._support.arguments import check_integer
 from .console import Console
 from .files import ViewFiles, read_views
 from .outputs import Outputs, named_rows, open_outputs
 from .pictures import figures_closed, prepare_pictures
 
-# Starts of k-means for the final labels.
-_N_INIT = 10
-
 
 @dataclass(frozen=True)
 class Job:
-    """What was asked for: the arguments of the functions that do it, by function."""
+    """What a command is to do.
+
+    `reading` and `building` are arguments of :func:`read_views` and :func:`build_operators`; `fitting`
+    are the settings of the pipeline.
+    """
 
     files: list[Path]
     output: Path
-    n_clusters: int | str | None
-    n_components: int | None
     reading: Mapping[str, Any]
     building: Mapping[str, Any]
-    searching: Mapping[str, Any]
-    seed: int
-    n_jobs: int | None
+    fitting: FitSettings
     command: str
     with_report: bool
 
     def parameters(self) -> dict[str, Any]:
-        """Return all of them by name, for the report."""
-        own = {"n_clusters": self.n_clusters, "n_components": self.n_components, "random_state": self.seed}
-        return {"files": ", ".join(map(str, self.files)), **own, **self.reading, **self.building, **self.searching}
+        """Return all settings by name, for the report."""
+        fitting = {field.name: getattr(self.fitting, field.name) for field in fields(self.fitting)}
+        return {"files": ", ".join(map(str, self.files)), **self.reading, **self.building, **fitting}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outcome:
-    """What was found on the way."""
+    """What a job computed; `ami` is the agreement with the given classes, if there are any."""
 
     data: ViewFiles
     ops: OperatorSet
     checked: CheckReport
-    selection: TimeSelection | None
-    result: SearchResult
-    coordinates: NDArray[Any]
-    labels: NDArray[np.int32] | None
-    agreement: float | None
+    fit: Fit
+    ami: float | None
     seconds: dict[str, float]
+
+    @property
+    def labels(self) -> NDArray[np.int32] | None:
+        """The clusters, or None."""
+        return None if self.fit.labelling is None else self.fit.labelling.labels
 
 
 def run(job: Job, console: Console) -> None:
-    """Do the job; all files appear at the end."""
+    """Run the job; all files appear at the end."""
     with console.exit_codes(), open_outputs(job.output) as outputs:
         if job.with_report:
             prepare_pictures("--report")
         with console.collect_warnings():
             outcome = _compute(job, console)
-        _write(job, outcome, outputs)
+        _write(outcome, outputs)
         if job.with_report:
             from .job_report import write_report
 
@@ -104,101 +100,91 @@ def _compute(job: Job, console: Console) -> Outcome:
         data = read_views(job.files, **job.reading)
     shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
     console.say(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
+    how = job.fitting
     with _timed(seconds, "operators"):
-        building = dict(job.building)
-        if building["kernel"] == "auto":
-            building["kernel"] = kernel_for(job.searching["strategy"], building["preset"])
-        ops = build_operators(data.views, n_jobs=job.n_jobs, random_state=job.seed, **building)
+        kernel = kernel_for(job.building["kernel"], how.strategy, job.building["preset"])
+        building = {**job.building, "kernel": kernel}
+        ops = build_operators(data.views, n_jobs=how.n_jobs, random_state=how.random_state, **building)
     checked = ops.check()
-    if job.n_components is not None:
-        # Before the search, which does not look at it.
-        check_integer("n_components", job.n_components, minimum=1, maximum=ops.n_samples - 1)
-    options = dict(job.searching)
-    selection = None
-    if options["t"] == "auto" and options.get("max_steps") is None:
-        with _timed(seconds, "diffusion time"):
-            selection = select_time(ops)
-        options["t"] = selection.t
-        console.say(f"diffusion time {selection.t}, the knee of the entropy")
-    n_clusters = job.n_clusters
-    if isinstance(n_clusters, str):
-        with _timed(seconds, "number of clusters"):
-            n_clusters = select_n_clusters(ops, t=options["t"], random_state=job.seed, n_jobs=job.n_jobs).n_clusters
-        console.say(f"{n_clusters} clusters, where finer ones stop telling more")
-    with _timed(seconds, "search"):
-        result = search(
-            ops, n_clusters, random_state=job.seed, n_jobs=job.n_jobs, progress=console.shows_progress, **options
-        )
-    stopped = f", stopped by {result.stopped}" if result.stopped else ""
-    score = f": score {result.score:.6g}, the best of {result.n_evaluations}" if math.isfinite(result.score) else ""
-    labels = agreement = None
-    if result.agreement is not None:
-        console.say(f"consensus of {len(result.members)} of {result.n_evaluations} trajectories{stopped}")
-        coordinates, labels = result.agreement.embedding, result.agreement.labels
-    else:
-        assert result.trajectory is not None
-        console.say(f"{result.trajectory!r}{score}{stopped}")
-        with _timed(seconds, "embedding"):
-            n_components = job.n_components if n_clusters is None else n_clusters
-            coordinates = embed(result.trajectory, n_components or 2, random_state=job.seed).coordinates
-    if n_clusters is not None:
-        if labels is None:
-            with _timed(seconds, "labels"):
-                labels = choose_labels(
-                    ops,
-                    coordinates,
-                    n_clusters,
-                    n_init=_N_INIT,
-                    quality=job.searching["quality"],
-                    random_state=job.seed,
-                    n_jobs=job.n_jobs,
-                ).labels
-        console.say(f"clusters of {', '.join(map(str, sorted(np.bincount(labels), reverse=True)))} samples")
-        if data.labels is not None:
-            from sklearn.metrics import adjusted_mutual_info_score
+    if how.n_components is not None:
+        # Before the search, which does not check it.
+        check_integer("n_components", how.n_components, minimum=1, maximum=ops.n_samples - 1)
 
-            agreement = float(adjusted_mutual_info_score(data.labels, labels))
-            console.say(f"adjusted mutual information with the given classes: {agreement:.3f}")
-    return Outcome(data, ops, checked, selection, result, coordinates, labels, agreement, seconds)
+    def observe(stage: str, found: Any, took: float) -> None:
+        seconds[stage] = took
+        if (text := _describe(found)) is not None:
+            console.say(text)
+
+    fit = fit_operators(ops, how, observe)
+    outcome = Outcome(data, ops, checked, fit, None, seconds)
+    if outcome.labels is None:
+        return outcome
+    console.say(f"clusters of {', '.join(map(str, sorted(np.bincount(outcome.labels), reverse=True)))} samples")
+    if data.labels is None:
+        return outcome
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    ami = float(adjusted_mutual_info_score(data.labels, outcome.labels))
+    console.say(f"adjusted mutual information with the given classes: {ami:.3f}")
+    return replace(outcome, ami=ami)
 
 
-def _write(job: Job, outcome: Outcome, outputs: Outputs) -> None:
-    rows = named_rows(outcome.data.sample_names, len(outcome.coordinates))
+def _describe(found: Any) -> str | None:
+    """Return one line on the result of a stage, or None."""
+    if isinstance(found, TimeSelection):
+        return f"diffusion time {found.t}, the knee of the entropy"
+    if isinstance(found, ClusterSelection):
+        return f"{found.n_clusters} clusters, the knee of stability times information"
+    if not isinstance(found, SearchResult):
+        return None
+    stopped = f", stopped by {found.stopped}" if found.stopped else ""
+    if found.trajectory is None:
+        return f"consensus of {len(found.trajectories)} of {found.n_evaluations} trajectories{stopped}"
+    score = f": score {found.score:.6g}, the best of {found.n_evaluations}" if math.isfinite(found.score) else ""
+    return f"{found.trajectory!r}{score}{stopped}"
+
+
+def _write(outcome: Outcome, outputs: Outputs) -> None:
+    result, coordinates = outcome.fit.result, outcome.fit.coordinates
+    rows = named_rows(outcome.data.sample_names, len(coordinates))
     if outcome.labels is not None:
         columns = {"sample": rows, "label": outcome.labels.tolist()}
-        if outcome.result.agreement is not None:
-            columns["confidence"] = outcome.result.agreement.confidence.tolist()
+        if result.agreement is not None:
+            columns["confidence"] = result.agreement.confidence.tolist()
         outputs.table("labels", list(columns), list(columns.values()))
-    names = [f"coordinate {c + 1}" for c in range(outcome.coordinates.shape[1])]
-    outputs.table("coordinates", ["sample", *names], [rows, *outcome.coordinates.T.tolist()])
-    outcome.result.save(outputs.path("search.json"))
-    steps = {"members": outcome.ops.names, **_steps(outcome.result)}
+    names = [f"coordinate {c + 1}" for c in range(coordinates.shape[1])]
+    outputs.table("coordinates", ["sample", *names], [rows, *coordinates.T.tolist()])
+    result.save(outputs.path("search.json"))
+    steps = {"members": outcome.ops.names, **_steps(result)}
     outputs.path("trajectory.json").write_text(json.dumps(steps, indent=2), encoding="utf-8")
 
 
 def _steps(result: SearchResult) -> dict[str, Any]:
-    """Return the answer as plain values: a word and weights, or the weights of each member of a consensus."""
+    """Return the answer as JSON values: a sequence and weights, or the weights of all trajectories."""
     if result.trajectory is None:
-        return {"word": None, "weights": None, "consensus": [member.weights.tolist() for member in result.members]}
-    word = result.trajectory.word
-    return {"word": None if word is None else list(word), "weights": result.trajectory.weights.tolist()}
+        return {"sequence": None, "weights": None, "consensus": [W.weights.tolist() for W in result.trajectories]}
+    sequence = result.trajectory.sequence
+    return {
+        "sequence": None if sequence is None else list(sequence),
+        "weights": result.trajectory.weights.tolist(),
+    }
 
 
 def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[str, Any]:
-    result = outcome.result
+    result = outcome.fit.result
     steps = _steps(result)
     return {
         "n_samples": outcome.ops.n_samples,
         "views": outcome.data.sources,
         "t": result.t,
-        "trajectory": steps["word"],
+        "sequence": steps["sequence"],
         "weights": steps["weights"],
-        "n_members": len(result.members),
+        "n_trajectories": len(result.trajectories),
         "score": result.score if math.isfinite(result.score) else None,
         "n_evaluations": result.n_evaluations,
         "stopped": result.stopped,
         "cluster_sizes": None if outcome.labels is None else np.bincount(outcome.labels).tolist(),
-        "ami": outcome.agreement,
+        "ami": outcome.ami,
         "seconds": outcome.seconds,
         "warnings": warnings,
         "files": [str(path) for path in placed],

@@ -1,4 +1,4 @@
-"""The report of a job: what was run, what was found, and pictures of it."""
+"""The HTML report of a job: settings, results and figures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .html_report import HtmlReport
 if TYPE_CHECKING:
     from .job import Job, Outcome
 
-# Where the fifths of a confidence begin.
+# Lower bounds of the ranges of confidence.
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
 def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) -> None:
     """Write the report of a job as one HTML file."""
-    result, data = outcome.result, outcome.data
+    result, data, selection = outcome.fit.result, outcome.data, outcome.fit.selection
     kind = "Clusters" if outcome.labels is not None else "Embedding"
     report = HtmlReport(
         f"{kind} of {outcome.ops.n_samples:,} samples in {len(data.views)} views",
@@ -32,7 +32,7 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     )
     report.section("What was run")
     report.code(job.command)
-    chosen = {} if outcome.selection is None else {"t": f"auto: {outcome.selection.t}"}
+    chosen = {} if selection is None else {"t": f"auto: {selection.t}"}
     report.parameters({**job.parameters(), **chosen})
     report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
     report.section("Views")
@@ -49,10 +49,10 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     if outcome.labels is not None:
         _add_views(report, job, outcome)
     report.warnings(warnings)
-    if outcome.selection is not None:
+    if selection is not None:
         report.section("Diffusion time")
         report.figure(
-            plot.entropy(outcome.selection), "Entropy of the singular values over time; the knee is the time."
+            plot.entropy(selection), "Entropy of the singular values over time; the knee is the time."
         )
     if result.agreement is not None:
         report.section("Consensus")
@@ -74,18 +74,18 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
 
 def _subtitle(result: SearchResult) -> str:
     if result.trajectory is None:
-        return f"What {len(result.members)} of {result.n_evaluations} random trajectories agree on."
+        return f"The consensus of {len(result.trajectories)} of {result.n_evaluations} random trajectories."
     return f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}."
 
 
 def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
-    result = outcome.result
+    result, how = outcome.fit.result, job.fitting
     found = view_report(
         outcome.ops,
         labels=outcome.labels,
-        t=result.t or len(result.members[0]),
-        random_state=job.seed,
-        n_jobs=job.n_jobs,
+        t=result.t or len(result.trajectories[0]),
+        random_state=how.random_state,
+        n_jobs=how.n_jobs,
     )
     numbers = np.column_stack([found.stay, found.alone, found.adds, found.weights]).tolist()
     report.table(
@@ -103,36 +103,36 @@ def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
 
 def _add_consensus(report: HtmlReport, outcome: Outcome, agreement: Agreement) -> None:
     names = outcome.ops.names
-    shares = np.mean([member.weights[0] for member in agreement.members], axis=0)
+    shares = np.mean([trajectory.weights[0] for trajectory in agreement.trajectories], axis=0)
     report.table(
         ["member", "mean weight"],
         [[name, float(share)] for name, share in zip(names, shares, strict=True)],
-        caption="Among the trajectories that were kept; those that were drawn have equal ones.",
+        caption="Mean over the combined trajectories; before the selection all members have equal mean weights.",
     )
-    sureness = agreement.confidence
+    confidence = agreement.confidence
     report.table(
         ["confidence", "samples"],
-        [[f"{low:.1f} to {low + 0.2:.1f}", int(((sureness > low) & (sureness <= low + 0.2)).sum())] for low in _FIFTHS],
-        caption="The share of its cluster that members put together with a sample, on average.",
+        [[f"{low:.1f} to {low + 0.2:.1f}", int(((confidence > low) & (confidence <= low + 0.2)).sum())] for low in _FIFTHS],
+        caption="Mean share of its cluster that a trajectory assigns to the same cluster as the sample.",
     )
 
 
 def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
-    result = outcome.result
+    result = outcome.fit.result
     report.figure(plot.weights(result), "The share of each view at each step; the first step is on the left.")
     is_search = result.n_evaluations > 1
     if is_search and all(isinstance(candidate, tuple) for candidate in result.candidates):
-        report.figure(plot.tree(result), "Every trajectory that was looked at, from the middle outwards.")
+        report.figure(plot.tree(result), "All evaluated sequences; the radius is the length.")
         depths = np.unique(result.history["depth"])
         best = [result.history["score"][result.history["depth"] == depth].max() for depth in depths]
         if len(depths) > 1 and np.isfinite(best).all():
-            selected = len(result.members[0])
-            picture = plot.quality(depths, {"best word": best}, selected=selected, label="score")
-            report.figure(picture, "The best score among words of each length.")
+            selected = len(result.trajectories[0])
+            picture = plot.quality(depths, {"best sequence": best}, selected=selected, label="score")
+            report.figure(picture, "The best score among the sequences of each length.")
 
 
 def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
-    coordinates = outcome.coordinates
+    coordinates = outcome.fit.coordinates
     colorings: dict[str, Any] = {}
     if outcome.labels is not None:
         colorings["clusters"] = outcome.labels
@@ -147,31 +147,28 @@ def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
 
 
 def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
-    """Each view alone, walked as long, and the mean of all, beside what was found."""
-    ops, result = outcome.ops, outcome.result
+    """Compare the answer with each view alone, after as many steps, and with the mean of all views."""
+    ops, result, how = outcome.ops, outcome.fit.result, job.fitting
     steps = result.t or 1 if result.trajectory is None else len(result.trajectory)
     ways: dict[str, Any] = {name: [view] * steps for view, name in enumerate(ops.names[: ops.n_views])}
     ways["mean of the views"] = np.full((steps, len(ops)), 1 / len(ops))
     if result.trajectory is not None:
         ways["found"] = result.trajectory
     names = ops.names[: ops.n_views]
-    options = {key: job.searching[key] for key in ("view_weights",) if key in job.searching}
-    # What was scored, where "auto" depends on the strategy.
-    options["quality"] = result.quality
+    # The quality that was scored: "auto" depends on the strategy.
+    options = {"quality": result.quality, "view_weights": how.view_weights, "random_state": how.random_state}
     scores, agreements = {}, {}
     for name, way in ways.items():
-        judged = search(
-            ops, result.settings["n_clusters"], strategy=way, random_state=job.seed, progress=False, **options
-        )
-        scores[name] = judged.score
+        found = search(ops, result.settings["n_clusters"], strategy=way, progress=False, **options)
+        scores[name] = found.score
         if outcome.data.labels is not None:
             from sklearn.metrics import adjusted_mutual_info_score
 
-            agreements[name] = float(adjusted_mutual_info_score(outcome.data.labels, judged.labels))
+            agreements[name] = float(adjusted_mutual_info_score(outcome.data.labels, found.labels))
     if result.trajectory is None:
         scores["consensus"] = result.score
-        if outcome.agreement is not None:
-            agreements["consensus"] = outcome.agreement
+        if outcome.ami is not None:
+            agreements["consensus"] = outcome.ami
     groups = {name: "one view" if name in names else "fusion" for name in scores}
     report.section("Each view alone, and together")
     report.figure(

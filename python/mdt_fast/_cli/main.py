@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from ast import literal_eval
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,9 +12,10 @@ from typing import Any, TypeVar
 import click
 
 from .._core import __version__
+from .._estimators.pipeline import FitSettings
 from .._graphs.kernels import KERNELS
 from .._search.scoring import QUALITIES
-from .._search.search import STRATEGIES
+from .._search.strategies import BY_NAME, make_strategy
 from .console import FAILED, Console
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,16 +87,19 @@ _GRAPH = [
 ]
 _SEARCH = [
     click.option("--t", type=_AutoOr("auto"), default="auto", show_default=True, help="Diffusion time."),
-    click.option("--max-steps", type=int, help="Longest trajectory of a tree search; 2 t by default."),
     click.option(
-        "--beam-width", type=int, default=2, show_default=True, help="Words of each length that are extended."
+        "--option",
+        "options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="An option of the strategy, for example width=3 or max_steps=4 (repeat for several).",
     ),
-    click.option("--max-evaluations", type=int, help="Stop after so many candidates, with the best so far."),
-    click.option("--time-limit", type=float, metavar="SECONDS", help="Stop after so long, with the best so far."),
+    click.option("--max-evaluations", type=int, help="Number of candidates after which the best one is returned."),
+    click.option("--time-limit", type=float, metavar="SECONDS", help="Time after which the best candidate is returned."),
     click.option(
         "--checkpoint",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="File from which a broken-off search goes on.",
+        help="File from which an interrupted search resumes.",
     ),
 ]
 _OUT = [
@@ -145,7 +150,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mdt-fast")
 def cli() -> None:
-    """Several views of the same samples in, one geometry out: clusters, coordinates, and the way between the views."""
+    """Multi-view diffusion geometry: clusters and coordinates of samples seen in several views."""
 
 
 def _command_line() -> str:
@@ -162,27 +167,44 @@ def _count(ctx: click.Context, param: click.Parameter, value: str) -> int | str:
         raise click.BadParameter(f"{value!r} is not a valid integer, nor auto.", ctx, param) from None
 
 
-def _job(
-    files: tuple[Path, ...], n_clusters: int | str | None, n_components: int | None, given: dict[str, Any]
-) -> None:
+def _strategy_with(name: str, options: Sequence[str]) -> Any:
+    """Return the strategy with options given as NAME=VALUE."""
+    values = {}
+    for option in options:
+        key, separator, value = option.partition("=")
+        if not separator:
+            raise click.BadParameter(f"expected NAME=VALUE, got {option!r}.", param_hint="--option")
+        try:
+            values[key] = literal_eval(value)
+        except (ValueError, SyntaxError):
+            values[key] = value
+    try:
+        return make_strategy(name).replace(**values)
+    except (TypeError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="--option") from None
+
+
+def _job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> None:
     """Sort the options by the function that takes them, and run."""
     from .job import Job, run
 
     console = Console(as_json=given.pop("as_json"), quiet=given.pop("quiet"))
     reading = {"select": list(given.pop("select")) or None, "drop_columns": list(given.pop("drop_columns"))}
     reading["labels"] = given.pop("labels")
-    building = {name: given.pop(name) for name in ("n_neighbors", "kernel", "metric", "preset", "dtype")}
     job = Job(
         files=list(files),
         output=given.pop("output"),
-        n_clusters=n_clusters,
-        n_components=n_components,
         reading=reading,
-        building=building,
-        seed=given.pop("seed"),
-        n_jobs=given.pop("jobs"),
+        building={name: given.pop(name) for name in ("n_neighbors", "kernel", "metric", "preset", "dtype")},
         with_report=given.pop("report"),
-        searching=given,
+        fitting=FitSettings(
+            strategy=_strategy_with(given.pop("strategy"), given.pop("options")),
+            random_state=given.pop("seed"),
+            n_jobs=given.pop("jobs"),
+            progress=console.shows_progress,
+            **given,
+            **fitting,
+        ),
         command=_command_line(),
     )
     run(job, console)
@@ -199,7 +221,7 @@ Examples:
 @click.option(
     "--n-clusters", "-n", metavar="INTEGER|auto", callback=_count, required=True, help="Number of clusters, or auto."
 )
-@click.option("--strategy", type=click.Choice([*STRATEGIES]), default="auto", show_default=True, help="How to search.")
+@click.option("--strategy", type=click.Choice([*BY_NAME]), default="auto", show_default=True, help="How to search.")
 @click.option(
     "--quality",
     type=click.Choice(["auto", *QUALITIES]),
@@ -214,7 +236,7 @@ def cluster(files: tuple[Path, ...], n_clusters: int | str, **given: Any) -> Non
     FILES hold the views, rows are the same samples: .npy, .npz, .csv, .tsv, .parquet, .h5ad, .h5mu; one file with
     several views or several files. Writes labels.csv, coordinates.csv, trajectory.json, search.json and report.html.
     """
-    _job(files, n_clusters, None, given)
+    _job(files, given, n_clusters=n_clusters, n_components=None, with_labels=True)
 
 
 @cli.command(
@@ -240,7 +262,7 @@ def embed(files: tuple[Path, ...], n_components: int, **given: Any) -> None:
     several views or several files. Writes coordinates.csv, trajectory.json, search.json and report.html.
     """
     quality = "contrastive" if given["strategy"] == "contrastive" else None
-    _job(files, None, n_components, {**given, "quality": quality})
+    _job(files, given, n_clusters=None, n_components=n_components, with_labels=False, quality=quality)
 
 
 @cli.command(

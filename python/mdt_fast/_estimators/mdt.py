@@ -1,10 +1,9 @@
-"""The estimators: a trajectory searched for, as coordinates (`MDT`) and as clusters (`MDTClustering`)."""
+"""The estimators `MDT` (coordinates) and `MDTClustering` (clusters)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -12,137 +11,147 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 
-from .._clusters.labels import choose_labels, labels_at
-from .._geometry.embedding import WEIGHTINGS, embed
+from .._clusters.new_labels import labels_at
+from .._geometry.embedding import WEIGHTINGS
 from .._operators.operator_set import OperatorSet
-from .._search.consensus import kernel_for
-from .._search.result import SearchResult
-from .._search.search import search
+from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
 from .base import InductiveEmbedder, MultiViewEstimator
+from .pipeline import Fit, FitSettings, fit_operators, kernel_for
 
-# Members that can be added to the views' walks by name.
+# Members that can be added to the walks of the views by name.
 _MEMBERS: dict[str, Callable[[OperatorSet], OperatorSet]] = {
     "mean": OperatorSet.with_mean,
     "identity": OperatorSet.with_identity,
     "uniform": OperatorSet.with_uniform,
     "teleport": OperatorSet.with_teleport,
 }
-# Strategies with one candidate, which need no score.
-_SINGLE = ("random", "convex", "mean")
-# Strategies whose answer is no trajectory.
-_MANY = ("consensus", "auto")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _Searched(MultiViewEstimator):
-    """An estimator that searches for its trajectory."""
+class SearchEstimator(MultiViewEstimator):
+    """An estimator that searches for a trajectory."""
 
     strategy: Any = "beam"
     t: Any = "auto"
-    max_steps: Any = None
-    beam_width: int = 2
-    quality: Any = "calinski_harabasz"
+    quality: Any = "auto"
     view_weights: Any = None
     members: Any = None
     weighting: str = "uniform"
     max_evaluations: Any = None
     time_limit: Any = None
+    memory_limit: Any = None
     checkpoint: Any = None
-    search_options: Any = None
 
-    def _fit(self, X: Any, n_clusters: int | str | None, quality: Any, n_components: int | None) -> None:
-        """Search, and embed what was found."""
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``strategy__width=3`` sets an option of the strategy.
+
+        A strategy given by name becomes an object with its default options first.
+        """
+        options = {name: params.pop(name) for name in list(params) if name.startswith("strategy__")}
+        super().set_params(**params)
+        if options:
+            changed = {name.removeprefix("strategy__"): value for name, value in options.items()}
+            self.strategy = make_strategy(self.strategy).replace(**changed)
+        return self
+
+    def _fit(self, X: Any, *, quality: Any, n_init: int = 1, with_labels: bool = False) -> Fit:
+        """Build the operators, run the pipeline and set the attributes of all searches."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
-        # A strategy that was fitted before may have left what this one does not have.
+        # An earlier fit with another strategy may have left attributes that this one does not set.
         for name in ("confidence_", "geometry_", "singular_values_"):
             self.__dict__.pop(name, None)
-        strategy = self.strategy
-        if n_clusters == 1:
-            # Scores of clusters need two of them; the contrastive loss needs none.
-            n_clusters, quality = None, "contrastive"
-            strategy = "mean" if _is_many(strategy) else strategy
-        options = _check_options(self.search_options, self.get_params(deep=False))
         self.operators_ = _with_members(self._build(X), self.members)
-        self.search_result_: SearchResult = search(
-            self.operators_,
-            n_clusters,
-            strategy=strategy,
+        how = FitSettings(
+            strategy=self.strategy,
+            n_clusters=self.n_clusters,
+            n_components=self.n_components,
+            with_labels=with_labels,
             t=self.t,
-            max_steps=self.max_steps,
-            beam_width=self.beam_width,
             quality=quality,
             view_weights=self.view_weights,
+            weighting=self.weighting,
             max_evaluations=self.max_evaluations,
             time_limit=self.time_limit,
+            memory_limit=self.memory_limit,
             checkpoint=self.checkpoint,
             tol=self.tol,
+            n_init=n_init,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             progress=check_flag("verbose", self.verbose),
-            **{"n_components": n_components, **options},
         )
-        found = self.search_result_
-        self.trajectory_ = found.trajectory
-        self.score_ = found.score
-        self.search_history_ = found.history
-        if found.agreement is not None:
-            self.t_ = found.t
-            self.embedding_ = found.agreement.embedding
-            return
-        assert self.trajectory_ is not None
-        self.t_ = found.t or len(self.trajectory_)
-        self.geometry_ = embed(
-            self.trajectory_,
-            n_components or found.settings["n_clusters"] or 1,
-            weighting=self.weighting,
-            tol=self.tol,
-            random_state=self.random_state,
-        )
-        self.embedding_ = self.geometry_.coordinates
-        self.singular_values_ = self.geometry_.singular_values
+        found = fit_operators(self.operators_, how)
+        self.search_result_, self.embedding_ = found.result, found.coordinates
+        self.trajectory_ = found.result.trajectory
+        self.score_ = found.result.score
+        self.search_history_ = found.result.history
+        self.t_ = found.result.t
+        if found.geometry is not None:
+            self.t_ = self.t_ or len(found.geometry.trajectory)
+            self.geometry_, self.singular_values_ = found.geometry, found.geometry.singular_values
+        return found
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MDT(InductiveEmbedder, _Searched):
+class MDT(InductiveEmbedder, SearchEstimator):
     """Embed samples seen in several views by a multi-view diffusion trajectory.
 
-    The views become random walks; a search finds a product ``W_t ... W_1`` of them; the leading singular vectors of
-    that product are the coordinates, so that distances are diffusion distances.
+    Each view becomes a random walk. A search finds a product ``W_t ... W_1`` of these walks. The
+    coordinates are the leading singular vectors of the product, scaled by the singular values;
+    their distances are diffusion distances.
 
     Parameters
     ----------
-    n_components : int
+    n_components : int, default=2
         Number of coordinates.
-    strategy : str, word, weights or Trajectory
-        As in :func:`search`; "contrastive" fits weights so that neighbours in the views stay neighbours.
-    n_clusters : int, optional
-        For strategies that compare candidates by the clusters they give ("beam", "direct", ...).
-    t : int or "auto"
-        Number of steps; "auto": :func:`select_time`.
-    max_steps, beam_width, view_weights, max_evaluations, time_limit, checkpoint
-        As in :func:`search`.
-    quality : str, callable or None
-        As in :func:`search`; "auto": Calinski-Harabasz if `n_clusters` is given, else the contrastive loss where
-        candidates are compared.
-    members : list of {"mean", "identity", "uniform", "teleport"} or int, optional
-        Steps beside the views' walks P: their mean, the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump,
-        or (an int s) ``P^s``.
-    weighting : {"uniform", "stationary"}
+    strategy : str, Strategy, Trajectory, sequence or weights, default="contrastive"
+        How the trajectory is searched for, see :func:`search` and :mod:`mdt_fast.strategies`.
+        "contrastive" fits weights so that neighbours in the views stay neighbours.
+    n_clusters : int, "auto" or None, default=None
+        Number of clusters, for strategies that compare candidates by their clusters.
+    t : int or "auto", default="auto"
+        Diffusion time; "auto" calls :func:`select_time`.
+    quality : str, callable, Scoring or None, default="auto"
+        As in :func:`search`. "auto" is "calinski_harabasz" if `n_clusters` is given, and otherwise
+        the contrastive loss if candidates are compared.
+    view_weights : (V,) array, "auto" or None, default=None
+        Weight of each view in the score, as in :func:`search`.
+    members : list of {"mean", "identity", "uniform", "teleport"} or int, or None, default=None
+        Members of the operator set beside the walks P of the views: their mean, the identity, the
+        jump to any sample, ``0.85 P`` plus 0.15 of that jump, or ``P^s`` for an int s.
+    weighting : {"uniform", "stationary"}, default="uniform"
         As in :func:`embed`. One view with "stationary" weighting is the classical diffusion map.
-    search_options : dict, optional
-        Further arguments of :func:`search`: ``{"learning_rate": 0.3}``.
-    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
-        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
-    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, optional
-        The views in the columns of one 2-D array. Without it such an array is one view.
-    tol : float
+    max_evaluations, time_limit, memory_limit, checkpoint : default=None
+        Limits and checkpoint file, as in :func:`search`.
+    n_neighbors : "log" or int, default="log"
+        Number of neighbours, as in :func:`build_operators`; so are the next eight parameters. Those
+        up to `anisotropy` may be given per view.
+    kernel : str or callable, default="gaussian"
+        Kernel.
+    bandwidth : "max-min", float, array or callable, default="max-min"
+        Bandwidth of the kernel.
+    symmetrize : {"mean", "max", "min"}, default="mean"
+        How the two directions of an edge are combined.
+    neighbors : str, ApproximateNeighbors, graph or transformer, default="auto"
+        Source of the neighbours.
+    metric : str, default="euclidean"
+        Distance of two samples.
+    anisotropy : float, default=0.0
+        Exponent of the density normalisation.
+    preset : {None, "published"}, default=None
+        "published" follows the code behind the published figures.
+    dtype : {None, "float32", "float64"}, default=None
+        Element type of the operators.
+    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, default=None
+        Columns of each view in a single 2-D array. Without it such an array is one view.
+    tol : float, default=1e-6
         Accuracy of the embedding, see :func:`embed`.
-    random_state : int, RandomState, Generator or None
-        One seed gives one result at any number of threads.
-    n_jobs : int or None
-        Threads; None or -1: all.
-    verbose : bool
+    random_state : int, RandomState, Generator or None, default=0
+        Seed. One seed gives one result at any number of threads.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 is all.
+    verbose : bool, default=False
         Whether the search shows its progress.
 
     Attributes
@@ -150,27 +159,32 @@ class MDT(InductiveEmbedder, _Searched):
     embedding_ : (n_samples, n_components) array
         Coordinates of the training samples.
     trajectory_ : Trajectory
-        What was found.
+        The trajectory.
     t_ : int
-        The diffusion time.
+        Diffusion time.
     score_ : float
-        Score of the trajectory, higher is better; nan where nothing was compared.
+        Score of the trajectory, higher is better; nan if nothing was compared.
     search_history_ : structured array
-        Every evaluated candidate.
+        All evaluated candidates.
     search_result_ : SearchResult
-        All of the search.
+        Result of the search.
     geometry_ : Embedding
-        Coordinates with singular values, residuals, and the functions for new samples.
+        Coordinates, singular values, residuals, and the functions for new samples.
     singular_values_ : (n_components,) array
-        Of the trajectory.
+        Singular values of the trajectory.
     operators_ : OperatorSet
-        The steps it was made of.
+        Operators of the views.
     n_views_in_, n_features_in_ : int
-        Number of views, and of columns in all of them.
+        Number of views, and number of columns of all views.
     view_names_ : list of str
         Names of the views.
     feature_names_in_ : array of str
-        Names of the columns; only if fitted on one frame.
+        Names of the columns; only if fitted on one data frame.
+
+    References
+    ----------
+    G. Debaussart-Joniec and A. Kalogeratos, "Multi-view diffusion geometry using intertwined
+    diffusion trajectories", arXiv:2512.01484.
 
     Examples
     --------
@@ -183,108 +197,109 @@ class MDT(InductiveEmbedder, _Searched):
     n_components: int = field(default=2, kw_only=False)
     strategy: Any = "contrastive"
     n_clusters: Any = None
-    quality: Any = "auto"
-    # Along a curve singular values differ by 1e-5: with a tolerance that is right for clusters it would look tangled.
+    # Singular values along a curve differ by 1e-5; a tolerance for clusters would mix their vectors.
     tol: float = 1e-6
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Search for a trajectory of the views and embed the samples by it.
+        """Search for a trajectory of the views and embed the samples.
 
         Parameters
         ----------
-        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array; or OperatorSet
-            The views, rows are the same samples. Operators are taken as they are, whatever the graph parameters.
-        y : None
-            Not used.
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; one such array; or OperatorSet
+            The views; their rows are the same samples. An operator set is used as it is, and the
+            parameters of the graphs have no effect.
+        y : None, default=None
+            Ignored.
+
+        Returns
+        -------
+        MDT
+            The fitted estimator.
         """
-        components = check_integer("n_components", self.n_components, minimum=1)
-        if _is_many(self.strategy):
+        check_integer("n_components", self.n_components, minimum=1)
+        strategy = make_strategy(self.strategy)
+        if not strategy.finds_trajectory:
             raise ValueError(
                 f"strategy: expected one that finds a single trajectory, got {self.strategy!r}, which gives clusters: "
                 "see MDTClustering"
             )
-        self._fit(X, self.n_clusters, self._quality(), components)
+        quality = self.quality
+        if isinstance(quality, str) and quality == "auto" and self.n_clusters is None:
+            quality = "contrastive" if strategy.compares else None
+        self._fit(X, quality=quality)
         return self
-
-    def _quality(self) -> Any:
-        if self.quality != "auto":
-            return self.quality
-        if self.n_clusters is not None:
-            return "calinski_harabasz"
-        is_single = not isinstance(self.strategy, str) or self.strategy in _SINGLE
-        if isinstance(self.search_options, Mapping):
-            is_single &= self.search_options.get("n_samples", 1) == 1
-        return None if is_single else "contrastive"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
+class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     """Cluster samples seen in several views by multi-view diffusion trajectories.
 
-    The views become random walks. By default the clusters are those on which many products ``W_t ... W_1`` of these
-    walks agree, the better half of those that were drawn; or a search finds the one product whose clusters fit the
-    views best, and k-means on its leading singular vectors gives the labels.
+    Each view becomes a random walk. By default many random products ``W_t ... W_1`` of these walks
+    are clustered, and the clusters of the better half are combined. Other strategies search for the
+    one product whose clusters score best on the views; its leading singular vectors are then
+    clustered by k-means.
 
     Parameters
     ----------
-    n_clusters : int or "auto"
-        Number of clusters; "auto": :func:`select_n_clusters`. (With a single one candidates are compared by the
-        contrastive loss.)
-    strategy : str, word, weights or Trajectory
-        As in :func:`search`; "auto" is "consensus".
-    n_components : int, optional
-        Coordinates that are clustered, of each member in a consensus; `n_clusters` by default.
-    n_init : int
-        Starts of k-means for the labels of a single trajectory, of which the best by `quality` is kept; a candidate of
-        the search has one (five in a consensus), or ``search_options["n_init"]``.
-    t : int or "auto"
-        The diffusion time; "auto": :func:`select_time`.
-    max_steps, beam_width, quality, view_weights, max_evaluations, time_limit, checkpoint
+    n_clusters : int or "auto", default=8
+        Number of clusters; "auto" calls :func:`select_n_clusters`. For a single cluster candidates
+        are compared by the contrastive loss.
+    strategy : str, Strategy, Trajectory, sequence or weights, default="auto"
+        How trajectories are searched for, see :func:`search` and :mod:`mdt_fast.strategies`. "auto"
+        is "consensus".
+    n_components : int or None, default=None
+        Number of coordinates that are clustered; None is `n_clusters`.
+    n_init : int, default=10
+        Number of k-means starts for the labels of a single trajectory; the labels with the best
+        quality are kept. Candidates of the search have one start, or five in a consensus, unless
+        ``quality=Scoring(n_init=...)`` sets the number.
+    t : int or "auto", default="auto"
+        Diffusion time; "auto" calls :func:`select_time`.
+    quality : str, callable, Scoring or None, default="auto"
         As in :func:`search`.
-    kernel : "auto" or as in :func:`build_operators`
-        Of the graphs. "auto": "adaptive" for a consensus, unless a preset is given, else "gaussian".
-    members : list of {"mean", "identity", "uniform", "teleport"} or int, optional
-        Steps beside the views' walks P: their mean, the idle step, a jump to any sample, 0.85 of P and 0.15 of a jump,
-        or (an int s) ``P^s``.
-    weighting : {"uniform", "stationary"}
-        As in :func:`embed`, for the final coordinates.
-    search_options : dict, optional
-        Further arguments of :func:`search`: ``{"n_playouts": 500}``.
-    n_neighbors, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
-        Of the graphs, as in :func:`build_operators`; the first six may be given per view.
-    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, optional
-        The views in the columns of one 2-D array. Without it such an array is one view.
-    tol : float
+    view_weights : (V,) array, "auto" or None, default=None
+        Weight of each view in the score, as in :func:`search`.
+    kernel : str or callable, default="auto"
+        Kernel of the graphs, as in :func:`build_operators`. "auto" is "adaptive" for a consensus
+        without a preset, and "gaussian" otherwise.
+    members, weighting, max_evaluations, time_limit, memory_limit, checkpoint
+        As in :class:`MDT`.
+    n_neighbors, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype, view_slices
+        As in :class:`MDT`.
+    tol : float, default=1e-3
         Accuracy of the embedding, see :func:`embed`.
-    random_state : int, RandomState, Generator or None
-        One seed gives one result at any number of threads.
-    n_jobs : int or None
-        Threads; None or -1: all.
-    verbose : bool
-        Whether the search shows its progress.
+    random_state, n_jobs, verbose
+        As in :class:`MDT`.
 
     Attributes
     ----------
     labels_ : (n_samples,) array of int
-        Cluster of each training sample, numbered in order of their first sample.
+        Cluster of each training sample, numbered in the order of their first samples.
     n_clusters_ : int
-        Their number.
+        Number of clusters.
     score_ : float
-        How well they fit the views; higher is better.
+        Score of the labels on the views, higher is better.
     confidence_ : (n_samples,) array
-        Of a consensus: how much of its cluster the members put together with each sample, from 0 to 1.
+        For a consensus: the share of its cluster that the trajectories assign to the same cluster
+        as the sample, on average; between 0 and 1.
     cluster_centers_ : (n_clusters, n_components) array
-        Centres of the clusters among the coordinates.
+        Mean coordinates of the clusters.
     embedding_ : (n_samples, n_components) array
-        Coordinates of the training samples; of a consensus (n_samples, n_clusters), rows of unit length.
+        Coordinates of the training samples; for a consensus (n_samples, n_clusters) with rows of
+        unit length.
     trajectory_ : Trajectory or None
-        What was found; None for a consensus.
+        The trajectory; None for a consensus.
     geometry_, singular_values_
-        As of :class:`MDT`; a consensus has none.
+        As in :class:`MDT`; not for a consensus.
     t_, search_history_, search_result_, operators_
-        As of :class:`MDT`.
+        As in :class:`MDT`.
     n_views_in_, n_features_in_, view_names_, feature_names_in_
-        As of :class:`MDT`.
+        As in :class:`MDT`.
+
+    References
+    ----------
+    G. Debaussart-Joniec and A. Kalogeratos, "Multi-view diffusion geometry using intertwined
+    diffusion trajectories", arXiv:2512.01484.
 
     Examples
     --------
@@ -297,75 +312,65 @@ class MDTClustering(ClusterMixin, _Searched):  # type: ignore[misc]
     n_clusters: Any = field(default=8, kw_only=False)
     strategy: Any = "auto"
     kernel: Any = "auto"
-    quality: Any = "auto"
     n_components: Any = None
     n_init: int = 10
 
     def _kernel(self) -> Any:
-        if not isinstance(self.kernel, str) or self.kernel != "auto":
-            return self.kernel
-        return kernel_for(self.strategy, self.preset)
+        return kernel_for(self.kernel, self.strategy, self.preset)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Search for a trajectory of the views and cluster the samples by it.
+        """Search for trajectories of the views and cluster the samples.
 
         Parameters
         ----------
-        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array; or OperatorSet
-            The views, rows are the same samples. Operators are taken as they are, whatever the graph parameters.
-        y : None
-            Not used.
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; one such array; or OperatorSet
+            The views; their rows are the same samples. An operator set is used as it is, and the
+            parameters of the graphs have no effect.
+        y : None, default=None
+            Ignored.
+
+        Returns
+        -------
+        MDTClustering
+            The fitted estimator.
         """
-        check_integer("n_init", self.n_init, minimum=1)
-        self._fit(X, self.n_clusters, self.quality, self.n_components)
-        agreement = self.search_result_.agreement
+        n_init = check_integer("n_init", self.n_init, minimum=1)
+        found = self._fit(X, quality=self.quality, n_init=n_init, with_labels=True)
+        assert found.labelling is not None
         # None for a single cluster.
-        self.n_clusters_ = self.search_result_.settings["n_clusters"] or 1
-        if agreement is not None:
-            self.labels_, self.confidence_ = agreement.labels, agreement.confidence
-            sums = np.zeros((self.n_clusters_, self.embedding_.shape[1]))
-            np.add.at(sums, self.labels_, self.embedding_)
-            self.cluster_centers_ = sums / np.bincount(self.labels_)[:, np.newaxis]
-            return self
-        found = choose_labels(
-            self.operators_,
-            self.embedding_,
-            self.n_clusters_,
-            n_init=self.n_init,
-            quality=self.quality,
-            view_weights=self.search_result_.settings["view_weights"],
-            features=(self.search_options or {}).get("features"),
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
-        self.labels_, self.cluster_centers_, self.score_ = found.labels, found.centers, found.score
+        self.n_clusters_ = found.result.settings["n_clusters"] or 1
+        self.labels_, self.cluster_centers_ = found.labelling.labels, found.labelling.centers
+        self.score_ = found.labelling.score
+        if found.result.agreement is not None:
+            self.confidence_ = found.result.agreement.confidence
         return self
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """Return the cluster of each new sample: that of the nearest centre among the coordinates.
+        """Return the cluster of each new sample.
 
-        After a consensus it is the one to which the sample's first step most likely leads; a training sample may lie
-        between two clusters and go to the other one.
+        It is the cluster with the nearest centre. After a consensus it is the cluster that the
+        first step of the sample most probably reaches; a training sample between two clusters may
+        then be assigned to the other one.
 
         Parameters
         ----------
         X : as for :meth:`fit`
             The new samples in the same views.
+
+        Returns
+        -------
+        (n_new,) array of int32
         """
         views = self._new_views(X)
         if self.trajectory_ is None:
-            return labels_at(views, self.search_result_.members, self.labels_, n_jobs=self.n_jobs)
+            return labels_at(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
         nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
         return np.asarray(nearest, dtype=np.int32)
 
 
-def _is_many(strategy: Any) -> bool:
-    return isinstance(strategy, str) and strategy in _MANY
-
-
 def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:
-    """Add members by name, and powers by their exponent."""
+    """Add members by name, or powers of the walks by their exponent."""
     if members is None:
         return ops
     if not isinstance(members, (list, tuple)):
@@ -376,15 +381,3 @@ def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:
         else:
             ops = ops.with_powers([check_integer("members", member, minimum=1)])
     return ops
-
-
-def _check_options(options: Any, own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return further arguments of a search; those that the estimator has itself are refused."""
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise TypeError(f"search_options: expected a dict of arguments of search, got {options!r}")
-    known = [name for name in signature(search).parameters if name not in (*own, "ops", "progress") or name == "n_init"]
-    for name in options:
-        check_choice("search_options", name, known)
-    return options

@@ -1,7 +1,8 @@
-"""The file from which a search that was broken off goes on.
+"""The file from which an interrupted search resumes.
 
-A score depends on the trajectory alone, so what has been scored is all that is worth keeping: a search is resumed by
-running it again with those scores at hand. The file is one JSON document with a digest of itself, replaced as a whole.
+A score is a function of the trajectory alone. A search therefore resumes by running again with the
+scores that are known, and the file contains nothing else. It is one JSON document with a digest of
+its content, replaced as a whole.
 """
 
 from __future__ import annotations
@@ -13,56 +14,34 @@ import os
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._operators.operator_set import OperatorSet
 from .._support.files import replace_file
+from .evaluation import Candidate, Evaluation, key_of
 
 FORMAT = "mdt_fast search checkpoint"
-VERSION = 1
+VERSION = 2
 
-# Seconds between two writes, and how many times longer than a write they are at least.
+# Seconds between two writes: at least this many, and at least this multiple of the time of a write.
 _INTERVAL = 2.0
 _SHARE = 20.0
 
-Candidate: TypeAlias = "tuple[int, ...] | NDArray[np.float64]"
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What is known of a candidate: its score, the seconds it took and, for strategies that need them, more."""
-
-    candidate: Candidate
-    score: float
-    seconds: float
-    gradient: NDArray[np.float64] | None = None
-    labels: NDArray[np.int32] | None = None
-
-    @property
-    def key(self) -> object:
-        """What tells candidates apart."""
-        return key_of(self.candidate)
-
-
-def key_of(candidate: Candidate) -> object:
-    """Return the word, or the bits of the weights."""
-    return candidate if isinstance(candidate, tuple) else candidate.tobytes()
-
 
 class Checkpoint:
-    """Known evaluations, in memory and, if there is a path, in a file.
+    """Known evaluations, in memory and, with a path, in a file.
 
     Parameters
     ----------
     path : str, path or None
         The file; None keeps everything in memory.
     identity : mapping
-        Plain JSON values that tell this search from others.
+        JSON values that identify the search.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, identity: Mapping[str, Any]) -> None:
@@ -73,29 +52,32 @@ class Checkpoint:
         if self._path is not None:
             if self._path.exists():
                 self._known = {e.key: e for e in _read(self._path, self._identity)}
-            # Finds out now whether the file can be written.
+            # Fail now if the file cannot be written.
             self.write()
 
     def find(self, candidate: Candidate) -> Evaluation | None:
-        """Return what is known of a candidate."""
+        """Return the evaluation of a candidate, or None."""
         return self._known.get(key_of(candidate))
 
-    def words(self) -> list[tuple[list[int], float, float]]:
-        """Return word, score and seconds of all known words."""
-        known = self._known.values()
-        return [(list(e.candidate), e.score, e.seconds) for e in known if isinstance(e.candidate, tuple)]
+    def sequences(self) -> list[_core.KnownScore]:
+        """Return the known scores of sequences."""
+        return [
+            _core.KnownScore(sequence=list(e.candidate), score=e.score, seconds=e.seconds)
+            for e in self._known.values()
+            if isinstance(e.candidate, tuple)
+        ]
 
     def add(self, evaluation: Evaluation) -> None:
-        """Note an evaluation; the first one of a candidate counts."""
+        """Add an evaluation; the first one of a candidate is kept."""
         self._known.setdefault(evaluation.key, evaluation)
 
     def write_if_due(self) -> None:
-        """Write the file if the last time was some seconds ago."""
+        """Write the file if the last write was some seconds ago."""
         if self._path is not None and time.monotonic() - self._written >= self._interval:
             self.write()
 
     def write(self) -> None:
-        """Replace the file by what is known now."""
+        """Replace the file by the current state."""
         if self._path is None:
             return
         began = time.monotonic()
@@ -117,8 +99,8 @@ class Checkpoint:
 def fingerprint(ops: OperatorSet, features: list[Any]) -> str:
     """Return a digest of everything that scores are computed from."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((ops._members, ops.n_views, ops.names)).encode())
-    for transition in ops._transitions:
+    digest.update(repr((ops.members, ops.n_views, ops.names)).encode())
+    for transition in ops.transitions:
         for part in (transition.indptr, transition.indices, transition.values):
             digest.update(np.ascontiguousarray(part).data)
     for view in features:
@@ -133,21 +115,21 @@ def _digest(content: dict[str, Any]) -> str:
 
 def _to_json(evaluation: Evaluation) -> dict[str, Any]:
     candidate = evaluation.candidate
-    key = "word" if isinstance(candidate, tuple) else "weights"
+    key = "sequence" if isinstance(candidate, tuple) else "weights"
     entry = {key: np.asarray(candidate).tolist(), "score": evaluation.score, "seconds": evaluation.seconds}
     if evaluation.gradient is not None:
         entry["gradient"] = evaluation.gradient.tolist()
     if evaluation.labels is not None:
-        # A search may keep the labels of a million samples many times.
+        # Packed, because a consensus stores the labels of all samples for every trajectory.
         packed = zlib.compress(evaluation.labels.astype(np.min_scalar_type(int(evaluation.labels.max()))).tobytes(), 1)
         entry["labels"] = [len(evaluation.labels), base64.b64encode(packed).decode("ascii")]
     return entry
 
 
 def _from_json(entry: dict[str, Any]) -> Evaluation:
-    word, gradient, labels = entry.get("word"), entry.get("gradient"), entry.get("labels")
+    sequence, gradient, labels = entry.get("sequence"), entry.get("gradient"), entry.get("labels")
     return Evaluation(
-        np.array(entry["weights"], dtype=np.float64) if word is None else tuple(word),
+        np.array(entry["weights"], dtype=np.float64) if sequence is None else tuple(sequence),
         entry["score"],
         entry["seconds"],
         None if gradient is None else np.array(gradient, dtype=np.float64),
@@ -170,7 +152,7 @@ def _read(path: Path, identity: dict[str, Any]) -> list[Evaluation]:
     if not is_ours:
         raise ValueError(
             f"checkpoint: expected a checkpoint of mdt_fast, got a damaged or different file: {path}; "
-            "remove it to start afresh"
+            "remove it to start again"
         )
     if content["version"] != VERSION:
         raise ValueError(f"checkpoint: expected version {VERSION}, got {content['version']}: {path}")

@@ -1,101 +1,111 @@
-"""One search on its way: what it has scored, its limits, its checkpoint, and whom it tells."""
+"""One search in progress: its history, its limits, its checkpoint and its progress reports."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._operators.operator_set import OperatorSet
 from .._support.warnings import ConvergenceWarning
-from .checkpoint import Candidate, Checkpoint, Evaluation, key_of
+from .checkpoint import Checkpoint
+from .evaluation import HISTORY_DTYPE, Candidate, Evaluation, key_of
+from .problem import Problem
 from .progress import Reporter
-from .result import HISTORY_DTYPE
+from .scoring import ScoringPlan
+from .stop import Stop
 
-# Candidates that are scored at a time: enough to keep threads busy, few enough that little is lost by a stop.
-BATCH = 16
+# Candidates that are scored in one call: enough for all threads, few enough to stop soon.
+_BATCH = 16
 
-
-class Stop(Exception):  # noqa: N818  (the end of a search is no error)
-    """Raised through a strategy when a limit is reached; `reason` names the argument."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+# Names of the limits by which the core stops.
+_REASONS = {None: None, "budget": "max_evaluations", "stopped": "time_limit"}
 
 
 class SearchRun:
-    """Scores candidates for strategies, each once, and keeps the history.
+    """Score candidates for a strategy, each once, and keep the history.
 
-    Strategies over words run in the core (:meth:`explore`); those over weights call :meth:`score`, or :meth:`note` if
-    they compute scores themselves. All of them resume the same way: what the checkpoint knows is not computed again.
+    Strategies over sequences run in the core (:meth:`explore`). Strategies over weights call
+    :meth:`score`, or :meth:`note` if they compute scores themselves. What the checkpoint contains
+    is not computed again, so all strategies resume in the same way.
     """
 
     def __init__(
         self,
-        ops: OperatorSet,
-        scoring: _core.Scoring,
+        problem: Problem,
+        plan: ScoringPlan,
+        scorer: _core.Scorer,
         checkpoint: Checkpoint,
         reporter: Reporter,
         *,
         max_evaluations: int | None,
         time_limit: float | None,
     ) -> None:
-        self.ops = ops
-        self._scoring = scoring
-        self._checkpoint = checkpoint
-        self._reporter = reporter
-        self.max_evaluations = max_evaluations
-        self._time_limit = time_limit
-        self._places: dict[object, int] = {}
-        self._rows: list[tuple[int, int, float, float]] = []
-        self._n_unconverged = 0
+        self.problem = problem
         self.candidates: list[Candidate] = []
         self.stopped: str | None = None
-        self.converged: bool | None = None
+        self._plan = plan
+        self._scorer = scorer
+        self._checkpoint = checkpoint
+        self._reporter = reporter
+        self._max_evaluations = max_evaluations
+        self._time_limit = time_limit
+        self._rows_by_key: dict[object, int] = {}
+        self._rows: list[tuple[int, int, float, float]] = []
+        self._n_unconverged = 0
+        # Labels of the best candidate so far: the winner is not solved again for them.
+        self._best: Evaluation | None = None
 
     @property
     def history(self) -> NDArray[Any]:
-        """The scored candidates as a structured array."""
+        """The evaluated candidates as a structured array."""
         return np.array(self._rows, dtype=HISTORY_DTYPE)
 
     def best(self) -> int:
-        """Return the place of the first of the best scores."""
+        """Return the row of the best score, the first among equals."""
         return int(np.argmax(self.history["score"]))
 
-    def explore(self, strategy: tuple[Any, ...], *, last: bool) -> int:
-        """Run a strategy over words; return the place of the answer."""
-        known = self._checkpoint.words()
-        for word, score, _ in known:
-            self._reporter.add(len(word), score, is_new=False)
-        words, parents, scores, seconds, best, halt, unconverged = self._scoring.search(
+    def batch_sizes(self, total: int) -> Iterator[int]:
+        """Yield the sizes of batches that make up `total` candidates."""
+        for start in range(0, total, _BATCH):
+            yield min(_BATCH, total - start)
+
+    def explore(self, strategy: Any, *, last: bool = False) -> int:
+        """Run a strategy over sequences in the core; return the row of the answer."""
+        known = self._checkpoint.sequences()
+        for entry in known:
+            self._reporter.add(len(entry.sequence), entry.score, is_new=False)
+        found = self._scorer.search(
             strategy,
             known=known,
-            max_evaluations=self.max_evaluations,
+            max_evaluations=self._max_evaluations,
             seconds=self._seconds_left(),
             last=last,
             watch=self._watch,
         )
-        self._n_unconverged += unconverged
-        for word, parent, score, took in zip(words, parents.tolist(), scores.tolist(), seconds.tolist(), strict=True):
-            evaluation = Evaluation(tuple(word), score, took)
+        self._n_unconverged += found.n_unconverged
+        rows = zip(found.sequences, found.parents.tolist(), found.scores.tolist(), found.seconds.tolist(), strict=True)
+        for sequence, parent, score, seconds in rows:
+            evaluation = Evaluation(tuple(sequence), score, seconds)
             self._checkpoint.add(evaluation)
             self._append(evaluation, parent)
-        self.stopped = {None: None, "budget": "max_evaluations", "stopped": "time_limit"}[halt]
-        return best
+        self.stopped = _REASONS[found.stopped]
+        if found.labels is not None:
+            winner = self.candidates[found.best]
+            self._best = Evaluation(winner, float(found.scores[found.best]), 0.0, labels=found.labels)
+        return int(found.best)
 
-    def score(self, candidates: Sequence[Candidate], *, with_labels: bool = False) -> list[float]:
-        """Return the scores of words or weights; `find` then knows the labels too, if they are asked for."""
-        for start in range(0, len(candidates), BATCH):
-            batch = {key_of(c): c for c in candidates[start : start + BATCH] if key_of(c) not in self._places}
-            reached = dict(list(batch.items())[: self._room()])
+    def score(self, candidates: Sequence[Candidate], *, keep_labels: bool = False) -> list[float]:
+        """Return the scores of candidates; with `keep_labels`, :meth:`find` returns their labels."""
+        for start in range(0, len(candidates), _BATCH):
+            batch = {key_of(c): c for c in candidates[start : start + _BATCH] if key_of(c) not in self._rows_by_key}
+            reached = dict(list(batch.items())[: self._evaluations_left()])
             unknown = [c for c in reached.values() if self.find(c) is None]
-            computed = self._compute(unknown, with_labels) if unknown else {}
+            computed = self._compute(unknown, keep_labels) if unknown else {}
             found = [self.find(c) or computed.get(key) for key, c in reached.items()]
             is_late = False
             for evaluation in found:
@@ -104,48 +114,62 @@ class SearchRun:
                 raise Stop("time_limit")
             if len(reached) < len(batch):
                 raise Stop("max_evaluations")
-        return [self._rows[self._places[key_of(c)]][2] for c in candidates]
+        return [self._rows[self._rows_by_key[key_of(c)]][2] for c in candidates]
 
     def find(self, candidate: Candidate) -> Evaluation | None:
-        """Return what is known of a candidate, by this run or an earlier one."""
+        """Return the evaluation of a candidate by this run or an earlier one."""
         return self._checkpoint.find(candidate)
 
     def note(self, evaluation: Evaluation) -> None:
-        """Take an evaluation into the history, unless it is there; stop the strategy where a limit is reached."""
-        if evaluation.key in self._places:
+        """Add an evaluation to the history, once; raise Stop when a limit is reached."""
+        if evaluation.key in self._rows_by_key:
             return
-        if not self._room():
+        if not self._evaluations_left():
             raise Stop("max_evaluations")
         if self._record(evaluation):
             raise Stop("time_limit")
 
+    def labels_of(self, row: int) -> NDArray[np.int32] | None:
+        """Return the labels of a candidate, kept or computed; None without a number of clusters."""
+        candidate = self.candidates[row]
+        if self._best is not None and self._best.key == key_of(candidate):
+            return self._best.labels
+        clustered = self._scorer.cluster(self.problem.ops.trajectory(candidate).weights)
+        return None if clustered is None else clustered.labels
+
     def warn_of_unconverged(self) -> None:
-        """Say how many candidates were judged by coordinates that are not within the tolerance."""
+        """Warn if the embedding of some candidates did not reach the tolerance."""
         if self._n_unconverged:
             warnings.warn(
                 f"search: the embeddings of {self._n_unconverged} of {len(self._rows)} candidates did not reach tol; "
-                "their scores belong to what was reached",
+                "their scores belong to the accuracy that was reached",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
-    def _room(self) -> int:
-        return sys.maxsize if self.max_evaluations is None else self.max_evaluations - len(self._rows)
+    def _evaluations_left(self) -> int:
+        return sys.maxsize if self._max_evaluations is None else self._max_evaluations - len(self._rows)
 
-    def _compute(self, candidates: Sequence[Candidate], with_labels: bool) -> dict[object, Evaluation]:
-        weights = [self.ops.trajectory(c).weights for c in candidates]
-        compute: Any = self._scoring.label if with_labels else self._scoring.score
-        found, unconverged = compute(weights, seconds=self._seconds_left(), watch=self._watch)
-        self._n_unconverged += unconverged
+    def _compute(self, candidates: Sequence[Candidate], keep_labels: bool) -> dict[object, Evaluation]:
+        batch = self._scorer.score(
+            [self.problem.ops.trajectory(c).weights for c in candidates],
+            with_labels=self._plan.scores_labels,
+            seconds=self._seconds_left(),
+            watch=self._watch,
+        )
+        self._n_unconverged += batch.n_unconverged
         evaluations = {}
-        for candidate, parts in zip(candidates, found, strict=True):
-            if parts is not None:
-                score, seconds, *labels = parts
-                evaluations[key_of(candidate)] = Evaluation(candidate, score, seconds, labels=next(iter(labels), None))
+        for candidate, found in zip(candidates, batch.candidates, strict=True):
+            if found is None:
+                continue
+            if found.labels is not None and (self._best is None or found.score > self._best.score):
+                self._best = Evaluation(candidate, found.score, found.seconds, labels=found.labels)
+            labels = found.labels if keep_labels else None
+            evaluations[key_of(candidate)] = Evaluation(candidate, found.score, found.seconds, labels=labels)
         return evaluations
 
     def _record(self, evaluation: Evaluation) -> bool:
-        """Take in an evaluation; return whether the time is up."""
+        """Add an evaluation; return whether the time limit is reached."""
         is_new = self.find(evaluation.candidate) is None
         self._checkpoint.add(evaluation)
         self._append(evaluation, -1)
@@ -156,17 +180,17 @@ class SearchRun:
         return None if self._time_limit is None else self._time_limit - self._reporter.seconds
 
     def _append(self, evaluation: Evaluation, parent: int) -> None:
-        self._places[evaluation.key] = len(self._rows)
+        self._rows_by_key[evaluation.key] = len(self._rows)
         self.candidates.append(evaluation.candidate)
         self._rows.append((parent, len(evaluation.candidate), evaluation.score, evaluation.seconds))
 
-    def _watch(self, entries: Sequence[tuple[Sequence[int], float, float]]) -> bool:
-        """Take in what the core has scored, write and tell; return whether the time is up."""
-        for word, score, seconds in entries:
-            self._checkpoint.add(Evaluation(tuple(word), score, seconds))
-            self._reporter.add(len(word), score, is_new=True)
+    def _watch(self, entries: Sequence[_core.KnownScore]) -> bool:
+        """Record what the core has scored, save and report it; return whether the time is up."""
+        for entry in entries:
+            self._checkpoint.add(Evaluation(tuple(entry.sequence), entry.score, entry.seconds))
+            self._reporter.add(len(entry.sequence), entry.score, is_new=True)
         self._checkpoint.write_if_due()
-        self._reporter.tell()
+        self._reporter.report()
         limit, reporter = self._time_limit, self._reporter
-        # One candidate is always waited for: there is no answer without any.
+        # At least one candidate is scored: without one there is no answer.
         return limit is not None and reporter.n_evaluations > 0 and reporter.seconds >= limit

@@ -1,34 +1,82 @@
-"""From the arguments of a search to the core's way of scoring a candidate."""
+"""How a search scores a candidate: the public settings, and the settings checked for a set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._clusters.k_means import MAX_ITER, TOL
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_integer, check_number
+from ..quality import QualityLike
 from ..quality._contrastive import check_view_weights
 from ..quality._scores import check_features, check_weights
+from .strategies.base import LARGEST_COUNT, Strategy
 
-# Those that look at labels, the first three at features if these are given; and the one that looks at neighbours.
-QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "contrastive")
+# Qualities of labels; the first three may also be computed from features.
+LABEL_QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence")
+QUALITIES = (*LABEL_QUALITIES, "contrastive")
+_ON_FEATURES = LABEL_QUALITIES[:3]
 
-QualityLike: TypeAlias = str | Callable[..., float] | None
+# Accuracy of distances and largest number of iterations of the embedding of a candidate.
+_EMBEDDING_TOL = 1e-3
+_EMBEDDING_MAX_ITER = 300
 
-# Iterations of the solver, as in `embed`.
-_MAX_ITER = 300
-# What the core counts with.
-_LARGEST = 2**32 - 1
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """How a search scores its candidates, for the argument `quality` of :func:`search`.
+
+    A candidate is embedded, its coordinates are clustered, and the labels are scored on each base
+    view. The name of a quality stands for ``Scoring(name)``.
+
+    Parameters
+    ----------
+    quality : str, callable or None, default="auto"
+        "calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "contrastive", or a
+        function of (ops, labels, coordinates) that returns a number, higher is better. Scores that
+        are minimised are negated. "auto" is the default of the strategy. None scores nothing and
+        is possible for strategies with a single candidate.
+    features : list, tuple or dict of (N, d_v) arrays or None, default=None
+        Features of each base view on which labels are scored, instead of the rows of the walks.
+        Not for "persistence", "contrastive" and callables.
+    n_components : int or None, default=None
+        Number of coordinates that are clustered; None is the number of clusters.
+    n_init : int or None, default=None
+        Number of k-means starts for each candidate; None is the default of the strategy.
+    tol : float or None, default=None
+        Error of distances between embedded samples, relative to the largest singular value of a
+        coordinate. None is 1e-3, or `tol` of the estimator. Unlike `tol` of :func:`embed`, it does
+        not bound coordinates that are too small to change labels.
+    memory_budget : int, default=2**30
+        Bytes that may be kept to make longer sequences cheaper. It changes the time, never the
+        result.
+    """
+
+    quality: QualityLike = "auto"
+    features: Any = None
+    n_components: int | None = None
+    n_init: int | None = None
+    tol: float | None = None
+    memory_budget: int = 2**30
+
+    @classmethod
+    def of(cls, quality: Any) -> Scoring:
+        """Return the scoring that the argument `quality` of a search stands for."""
+        return quality if isinstance(quality, cls) else cls(quality)
+
+    def with_defaults(self, **defaults: Any) -> Scoring:
+        """Return the scoring with other values for the settings that are None."""
+        return replace(self, **{name: value for name, value in defaults.items() if getattr(self, name) is None})
 
 
 @dataclass(frozen=True)
 class ScoringPlan:
-    """Checked arguments: everything that a candidate's score depends on, besides the operators."""
+    """Checked settings of a score: with the operators and the seed, they determine it."""
 
     quality: QualityLike
     n_clusters: int | None
@@ -40,54 +88,56 @@ class ScoringPlan:
 
     @classmethod
     def check(
-        cls,
-        ops: OperatorSet,
-        quality: QualityLike,
-        n_clusters: int | None,
-        n_components: int | None,
-        n_init: int,
-        tol: float,
-        view_weights: Any,
-        features: Any,
+        cls, scoring: Scoring, strategy: Strategy, ops: OperatorSet, n_clusters: int | None, view_weights: Any
     ) -> ScoringPlan:
-        """Check the arguments of a search that say how candidates are scored."""
+        """Check the settings of a scoring for an operator set."""
+        quality = strategy.choose_quality(scoring.quality, n_clusters)
+        if quality is None and strategy.compares:
+            raise ValueError(f"quality: expected one, because strategy={strategy.name!r} compares candidates, got None")
         if isinstance(quality, str):
             if quality not in QUALITIES:
                 known = ", ".join(map(repr, QUALITIES))
                 raise ValueError(f"quality: expected one of {known}, a callable or None, got {quality!r}")
         elif quality is not None and not callable(quality):
-            raise TypeError(f"quality: expected a name, a callable or None, got {quality!r}")
+            raise TypeError(f"quality: expected a name, a callable, a Scoring or None, got {quality!r}")
         n = ops.n_samples
         if n_clusters is not None:
             n_clusters = check_integer("n_clusters", n_clusters, minimum=2, maximum=max(n - 1, 2))
         elif quality not in ("contrastive", None):
             raise ValueError(f"n_clusters: expected a number of clusters, which quality={quality!r} needs, got None")
+        n_components = scoring.n_components
         if n_components is None:
             n_components = None if n_clusters is None else min(n_clusters, n - 1)
         else:
             n_components = check_integer("n_components", n_components, minimum=1, maximum=max(n - 1, 1))
-        if features is not None and quality not in QUALITIES[:3]:
-            raise ValueError(f"features: expected None, because quality={quality!r} does not look at them")
-        is_plain = quality == "contrastive"
+        if scoring.features is not None and quality not in _ON_FEATURES:
+            raise ValueError(f"features: expected None, because quality={quality!r} does not use them")
+        check = check_view_weights if quality == "contrastive" else check_weights
+        n_init = strategy.n_init if scoring.n_init is None else scoring.n_init
         return cls(
-            quality,
-            n_clusters,
-            n_components,
-            check_integer("n_init", n_init, minimum=1, maximum=_LARGEST),
-            check_number("tol", tol),
-            check_view_weights(view_weights, ops.n_views) if is_plain else check_weights(view_weights, ops.n_views),
-            [] if features is None else [_double(rows) for rows in check_features(features, ops)],
+            quality=quality,
+            n_clusters=n_clusters,
+            n_components=n_components,
+            n_init=check_integer("n_init", n_init, minimum=1, maximum=LARGEST_COUNT),
+            tol=_EMBEDDING_TOL if scoring.tol is None else check_number("tol", scoring.tol),
+            view_weights=check(view_weights, ops.n_views),
+            features=[] if scoring.features is None else check_features(scoring.features, ops),
         )
 
     @property
     def name(self) -> str | None:
-        """The quality in words."""
+        """The name of the quality."""
         if self.quality is None or isinstance(self.quality, str):
             return self.quality
         return getattr(self.quality, "__qualname__", type(self.quality).__qualname__)
 
+    @property
+    def scores_labels(self) -> bool:
+        """Whether the score is one of labels."""
+        return self.n_clusters is not None and self.quality not in ("contrastive", None)
+
     def settings(self) -> dict[str, Any]:
-        """Return the plan as plain JSON values."""
+        """Return the settings as JSON values."""
         return {
             "quality": self.name,
             "n_clusters": self.n_clusters,
@@ -97,22 +147,31 @@ class ScoringPlan:
             "view_weights": self.view_weights.tolist(),
         }
 
-    def make(self, ops: OperatorSet, seed: int, memory_budget: int, threads: int) -> _core.Scoring:
-        """Return the scoring; without a quality it can cluster but not score."""
+    def scorer(self, ops: OperatorSet, seed: int, memory_budget: int, threads: int) -> _core.Scorer:
+        """Return the scorer of the core; without a quality it clusters but does not score."""
         clustering = None
         if self.n_clusters is not None and self.n_components is not None:
-            clustering = (self.n_clusters, self.n_components, self.n_init, self.tol, _MAX_ITER, seed)
+            clustering = _core.Clustering(
+                n_clusters=self.n_clusters,
+                n_components=self.n_components,
+                n_init=self.n_init,
+                max_iter=MAX_ITER,
+                tol=TOL,
+                embedding_tol=self.tol,
+                embedding_max_iter=_EMBEDDING_MAX_ITER,
+                seed=seed,
+            )
         quality: Any = self.quality
         if quality is None:
             quality = "contrastive" if clustering is None else "calinski_harabasz"
         elif callable(quality):
-            judge = quality
+            function = quality
 
             def quality(labels: NDArray[np.int32], coordinates: NDArray[Any]) -> Any:
-                return judge(ops, labels, coordinates)
+                return function(ops, labels, coordinates)
 
-        return _core.Scoring(
-            ops._core,
+        return _core.Scorer(
+            ops.native,
             quality,
             clustering=clustering,
             view_weights=self.view_weights.tolist(),
@@ -120,10 +179,3 @@ class ScoringPlan:
             memory_budget=memory_budget,
             n_threads=threads,
         )
-
-
-def _double(rows: Any) -> Any:
-    if isinstance(rows, tuple):
-        n_columns, indptr, indices, values = rows
-        return (n_columns, indptr, indices, values.astype(np.float64))
-    return np.require(rows, np.float64, ["C", "A"])

@@ -1,4 +1,4 @@
-"""Which views to trust: what each of them says about the clusters, alone and beside the others."""
+"""A report on each view: its agreement with the clusters, alone and beside the other views."""
 
 from __future__ import annotations
 
@@ -14,46 +14,48 @@ from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
 from .._support.plotting import draw
 from .._support.seed import check_seed
-from ..quality._scores import stay_of, weights_of
+from ..quality._view_weights import stay_of, weights_of
+from .scoring import Scoring
 from .search import search
 
 # Starts of k-means for the clusters of a single view and of a mean of views.
 _STARTS = 5
-# A view in which labels stay less than this knows nothing of them.
+# Below this value of `stay` a view is no better than chance.
 _BY_CHANCE = 0.05
-# Views whose own clusters agree this much say the same.
-_THE_SAME = 0.95
+# Views whose own clusters have at least this adjusted mutual information are redundant.
+_REDUNDANT = 0.95
 
 
 @dataclass(frozen=True, eq=False)
 class ViewReport:
-    """What each base view says about the clusters; `print(report)` shows a table.
+    """How each base view relates to the clusters; `print(report)` shows a table.
 
     Attributes
     ----------
     names : list of str
-        The views.
+        Names of the views.
     stay : (V,) array
-        Whether a step of the view's walk that moves stays in its cluster: 0 as by chance, 1 always; may be negative.
+        Excess probability, over chance, that a moving step of the view's walk stays in its cluster:
+        0 is chance, 1 is always; it may be negative.
     alone : (V,) array
         Adjusted mutual information of the view's own clusters with the labels.
     adds : (V,) array
-        How much the clusters of the mean of all views change without it: 1 minus the adjusted mutual information; nan
-        for a single view.
+        Change of the clusters of the mean of all views when the view is left out: 1 minus the
+        adjusted mutual information; nan for a single view.
     weights : (V,) array
-        Weights by the odds of staying, ``stay / (1 - stay)``, that sum to 1: `view_weights` for :func:`search`.
+        The odds ``stay / (1 - stay)``, scaled to sum to 1: `view_weights` for :func:`search`.
     self_probability : (V,) array
-        Mean probability that a step stays where it is.
+        Mean probability that a step does not move.
     n_components, n_isolated : (V,) arrays of int
-        Parts that the view's graph falls into, and samples that no step leaves.
+        Number of connected parts of the view's graph, and of samples that no step leaves.
     remark : list of str
-        What is wrong with the view; empty where nothing is.
+        Problems of the view; empty if there are none.
     agreement : (V, V) array
         Adjusted mutual information between the views' own clusters.
     labels : (N,) array
-        The clusters that the views were compared with.
+        Labels with which the views were compared.
     t : int
-        Steps of the walks that gave a view's own clusters.
+        Number of steps of the walks from which a view's own clusters were computed.
     """
 
     names: list[str]
@@ -122,12 +124,12 @@ class ViewReport:
         })  # fmt: skip
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the numbers of each view as bars; needs matplotlib (``pip install mdt_fast[plot]``).
+        """Draw the numbers of each view as bars; needs ``pip install mdt_fast[plot]``.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on; None makes a new figure.
 
         Returns
         -------
@@ -145,24 +147,25 @@ def view_report(
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
 ) -> ViewReport:
-    """Tell what each base view knows of the clusters, whether the others need it, and how much to trust it.
+    """Report how well each base view agrees with the clusters and whether the others replace it.
 
-    Clusters 2 V + 1 times besides the search for labels: each view alone, the mean of all, and the mean without each.
+    Beside the search for labels, 2 V + 1 clusterings are computed: of each view alone, of the mean
+    of all views, and of the mean without each view.
 
     Parameters
     ----------
     ops : OperatorSet
-        Its base views are compared; other members only take part in the search for labels.
-    n_clusters : int, optional
+        The base views are compared; other members are used in the search for labels only.
+    n_clusters : int or None, default=None
         Number of clusters; the labels are those of a consensus, see :func:`search`.
-    labels : (N,) array, optional
-        Clusters or classes to compare the views with, instead of `n_clusters`.
-    t : int or "auto"
-        The diffusion time; "auto": :func:`select_time`.
-    random_state : int, RandomState, Generator or None
-        One seed gives one report at any number of threads.
-    n_jobs : int or None
-        Threads; None: as for the operators.
+    labels : (N,) array or None, default=None
+        Clusters or classes with which the views are compared, instead of `n_clusters`.
+    t : int or "auto", default="auto"
+        Diffusion time; "auto" calls :func:`select_time`.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed. One seed gives one report at any number of threads.
+    n_jobs : int or None, default=None
+        Number of threads; None is that of the operators.
 
     Returns
     -------
@@ -198,13 +201,13 @@ def view_report(
     classes, codes = np.unique(labels, return_inverse=True)
 
     def clusters_of(views: list[int]) -> NDArray[np.int32]:
-        """Cluster by the mean of some views."""
+        """Cluster by the mean of some views; a single view is a sequence."""
         weights = np.zeros((steps, len(ops)))
         weights[:, views] = 1 / len(views)
-        # A word where there is one: of a single view.
-        way = views * steps if len(views) == 1 else weights
+        steps_of = views * steps if len(views) == 1 else weights
+        scoring = Scoring(None, n_init=_STARTS)
         options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "progress": False}
-        found = search(ops, len(classes), strategy=way, quality=None, n_init=_STARTS, **options).labels
+        found = search(ops, len(classes), strategy=steps_of, quality=scoring, **options).labels
         assert found is not None
         return found
 
@@ -215,7 +218,7 @@ def view_report(
         fused = clusters_of(everything)
         for view in everything:
             others = [other for other in everything if other != view]
-            # Of two views, what the other says alone is known.
+            # With two views, the clusters without one are those of the other alone.
             without = clusters_of(others) if len(others) > 1 else own[others[0]]
             adds[view] = 1 - _agreement(fused, without)
     agreement = np.eye(ops.n_views)
@@ -246,16 +249,16 @@ def _agreement(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 
 def _remark(member: MemberReport, stay: float, view: int, agreement: NDArray[np.float64], names: list[str]) -> str:
-    """Return what is wrong with a view, in a few words."""
+    """Return the problems of a view."""
     others = np.where(np.arange(len(names)) == view, -np.inf, agreement)
     nearest = int(np.argmax(others))
-    said = {
+    remarks = {
         "hardly moves": member.near_identity,
         f"in {member.n_components} parts": member.n_components > 1,
         "no better than chance": stay < _BY_CHANCE,
-        f"says the same as {names[nearest]}": others[nearest] >= _THE_SAME,
+        f"says the same as {names[nearest]}": others[nearest] >= _REDUNDANT,
     }
-    return ", ".join(remark for remark, is_so in said.items() if is_so)
+    return ", ".join(remark for remark, applies in remarks.items() if applies)
 
 
 def _count(n: int, noun: str) -> str:

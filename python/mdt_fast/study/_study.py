@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._search.progress import TaskProgress
+from .._support.progress import TaskProgress
 from .._support.arguments import RandomStateLike, check_choice, check_integer
 from .._support.files import replace_file
 from .._support.seed import check_seed

@@ -1,0 +1,9 @@
+"""The exception by which a limit ends a strategy."""
+
+
+class Stop(Exception):  # noqa: N818  (reaching a limit is not an error)
+    """Raised inside a strategy when a limit is reached; `reason` names the argument."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -1,0 +1,160 @@
+"""The base classes of all strategies."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+from dataclasses import replace as replace_fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from ..._support.arguments import check_choice, check_integer
+from ..problem import Answer, Problem
+
+if TYPE_CHECKING:
+    from ..._operators.operator_set import OperatorSet
+    from ...quality import QualityLike
+    from ..evaluation import Candidate
+    from ..run import SearchRun
+
+# Largest count that the core stores.
+LARGEST_COUNT = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Strategy(ABC):
+    """A way to choose the candidates of a search, with its options.
+
+    Strategies are immutable. The fields of a subclass are its options; they are checked when the
+    strategy is made.
+    """
+
+    # Shorthand for the strategy with its default options.
+    name: ClassVar[str]
+    # Quality for quality="auto", kernel for kernel="auto", k-means starts of each candidate.
+    quality: ClassVar[str] = "calinski_harabasz"
+    kernel: ClassVar[str] = "gaussian"
+    n_init: ClassVar[int] = 1
+    # Whether the answer is one trajectory, and whether the diffusion time matters.
+    finds_trajectory: ClassVar[bool] = True
+    uses_time: ClassVar[bool] = True
+
+    @property
+    def compares(self) -> bool:
+        """Whether the strategy compares several candidates, which takes a quality."""
+        return True
+
+    @property
+    def budget(self) -> int | None:
+        """Number of evaluations after which the strategy ends; None if it ends by itself."""
+        return None
+
+    @property
+    def fixed_length(self) -> int | None:
+        """Length of the longest trajectory, if it does not depend on the diffusion time."""
+        return None
+
+    def length(self, t: int) -> int:
+        """Return the length of the longest trajectory for a diffusion time."""
+        return t
+
+    def bind(self, ops: OperatorSet) -> Self:
+        """Return the strategy for an operator set; raise if it cannot run."""
+        return self
+
+    def choose_quality(self, given: QualityLike, n_clusters: int | None) -> QualityLike:
+        """Return the quality that candidates are scored with."""
+        return self.quality if isinstance(given, str) and given == "auto" else given
+
+    @abstractmethod
+    def n_candidates(self, problem: Problem, limit: int | None) -> int:
+        """Return an upper bound of the number of candidates without the limit of the caller."""
+
+    def only_candidate(self, problem: Problem) -> Candidate:
+        """Return the candidate of a strategy that compares nothing."""
+        raise TypeError(f"strategy: expected one with a single candidate, got {self!r}")
+
+    @abstractmethod
+    def run(self, run: SearchRun) -> Answer:
+        """Evaluate candidates and return the answer."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return name and options as JSON values."""
+        options = {name: _to_json(value) for name, value in self.get_params().items()}
+        return {"name": self.name, **options}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the options by name, as scikit-learn's estimators do."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def replace(self, **options: Any) -> Self:
+        """Return the strategy with some options changed."""
+        for name in options:
+            check_choice(f"strategy {self.name!r}", name, list(self.get_params()))
+        return replace_fields(self, **options)
+
+
+@dataclass(frozen=True)
+class SequenceStrategy(Strategy):
+    """A strategy over sequences, which runs in the core."""
+
+    @abstractmethod
+    def native(self, problem: Problem) -> Any:
+        """Return the strategy as an object of the core."""
+
+    def n_candidates(self, problem: Problem, limit: int | None) -> int:
+        """Return the number of sequences that the strategy visits at most."""
+        return int(self.native(problem).visits(len(problem.ops)))
+
+    def run(self, run: SearchRun) -> Answer:
+        """Run the strategy in the core."""
+        return Answer(run.explore(self.native(run.problem)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeStrategy(SequenceStrategy):
+    """A strategy that extends sequences step by step, up to twice the diffusion time."""
+
+    max_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        if self.max_steps is not None:
+            check_integer("max_steps", self.max_steps, minimum=1)
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The option `max_steps`."""
+        return self.max_steps
+
+    def length(self, t: int) -> int:
+        """Return twice the diffusion time."""
+        return 2 * t
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelStrategy(TreeStrategy):
+    """A strategy that completes all sequences of one length before it starts the next."""
+
+    answer: str = "any"
+    grow: str = "left"
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        check_choice("answer", self.answer, ("any", "last"))
+        check_choice("grow", self.grow, ("left", "right"))
+
+    def run(self, run: SearchRun) -> Answer:
+        """Run the strategy in the core."""
+        return Answer(run.explore(self.native(run.problem), last=self.answer == "last"))
+
+
+def check_count(name: str, value: object) -> int:
+    """Return a positive number that the core can store."""
+    return check_integer(name, value, minimum=1, maximum=LARGEST_COUNT)
+
+
+def _to_json(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,85 @@
+"""The evolution strategy CMA-ES over weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from ..._operators.draw import uniform
+from ..problem import Answer, Problem
+from .base import Strategy, check_count
+from .logits import weights_of
+
+if TYPE_CHECKING:
+    from ..._operators.operator_set import OperatorSet
+    from ..run import SearchRun
+
+# Standard deviation of the first generation of logits.
+_INITIAL_STEP = 1.0
+
+
+@dataclass(frozen=True)
+class CMA(Strategy):
+    """Evolve logits with an adapted covariance matrix (CMA-ES, package `cma`).
+
+    The weights of a step are the softmax of its logits. The first candidate has equal weights.
+
+    Parameters
+    ----------
+    evaluations : int, default=100
+        Number of evaluations.
+
+    References
+    ----------
+    N. Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772.
+    """
+
+    name: ClassVar[str] = "cma"
+
+    evaluations: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_count("evaluations", self.evaluations)
+
+    @property
+    def budget(self) -> int:
+        """The option `evaluations`."""
+        return self.evaluations
+
+    def bind(self, ops: OperatorSet) -> Self:
+        """Raise ImportError if the package `cma` is missing."""
+        if find_spec("cma") is None:
+            raise ImportError("strategy='cma' needs the package cma: pip install 'mdt_fast[cma]'")
+        return self
+
+    def n_candidates(self, problem: Problem, limit: int | None) -> int:
+        """Return the number of evaluations."""
+        return self.evaluations
+
+    def run(self, run: SearchRun) -> Answer:
+        """Restart the evolution until the budget is spent or nothing new is found."""
+        from cma import CMAEvolutionStrategy
+
+        problem = run.problem
+        generator = problem.generator()
+        run.score([uniform(problem.ops, problem.n_steps)])
+        options = {
+            "verbose": -9,
+            "verb_log": 0,
+            # NumPy's global generator is neither seeded nor used.
+            "seed": np.nan,
+            "randn": lambda *shape: generator.standard_normal(shape),
+        }
+        seen = 0
+        while len(run.candidates) > seen:
+            seen = len(run.candidates)
+            evolution = CMAEvolutionStrategy(np.zeros(problem.n_steps * len(problem.ops)), _INITIAL_STEP, options)
+            while not evolution.stop():
+                logits = evolution.ask()
+                scores = run.score([weights_of(problem, x) for x in logits])
+                evolution.tell(logits, [-score for score in scores])
+        return Answer(run.best())

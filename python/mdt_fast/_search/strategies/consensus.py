@@ -1,0 +1,108 @@
+"""The consensus of many random trajectories.
+
+Candidates are random convex trajectories with the same weights at each step and a length up to the
+diffusion time. A single one is noisy, and some have large weights on an uninformative view. The
+better half, by score, is combined. ``docs/choosing.md`` compares alternatives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ..._clusters.agreement import Agreement, combine_labels
+from ..._operators.draw import draw_repeated
+from ...quality import QualityLike
+from ..problem import Answer, Problem
+from ..stop import Stop
+from .base import Strategy, check_count
+
+if TYPE_CHECKING:
+    from ..run import SearchRun
+
+# Trajectories of the first round; each round doubles their number.
+_FIRST_ROUND = 16
+# Adjusted mutual information of the labels of two rounds from which no further round follows.
+_SETTLED = 0.99
+
+
+@dataclass(frozen=True)
+class Consensus(Strategy):
+    """Combine the clusters of the better half of many random trajectories.
+
+    Rounds of 16, 32, 64, ... trajectories follow each other until the combined clusters of two
+    rounds agree (adjusted mutual information of at least 0.99). The answer is no single trajectory.
+
+    Parameters
+    ----------
+    trajectories : int, default=64
+        Number of trajectories that are drawn at most.
+
+    References
+    ----------
+    A. Strehl and J. Ghosh, "Cluster ensembles: a knowledge reuse framework for combining multiple
+    partitions", Journal of Machine Learning Research 3:583-617, 2002.
+    """
+
+    name: ClassVar[str] = "consensus"
+    quality: ClassVar[str] = "persistence"
+    kernel: ClassVar[str] = "adaptive"
+    n_init: ClassVar[int] = 5
+    finds_trajectory: ClassVar[bool] = False
+
+    trajectories: int = 64
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_count("trajectories", self.trajectories)
+
+    def choose_quality(self, given: QualityLike, n_clusters: int | None) -> QualityLike:
+        """Return the quality; raise if it does not score labels."""
+        quality = super().choose_quality(given, n_clusters)
+        if quality == "contrastive" or n_clusters is None:
+            got = "quality='contrastive'" if quality == "contrastive" else "n_clusters=None"
+            raise ValueError(f"strategy: expected n_clusters and a quality of labels for a consensus, got {got}")
+        return quality
+
+    def n_candidates(self, problem: Problem, limit: int | None) -> int:
+        """Return the number of trajectories."""
+        return self.trajectories
+
+    def run(self, run: SearchRun) -> Answer:
+        """Score rounds of trajectories; when a limit stops the run, combine what is there."""
+        problem = run.problem
+        drawn = draw_repeated(problem.ops, problem.n_steps, self.trajectories, problem.generator())
+        found, size = None, min(_FIRST_ROUND, self.trajectories)
+        while True:
+            try:
+                run.score(drawn[:size], keep_labels=True)
+            except Stop as stop:
+                run.stopped = stop.reason
+            before, found = found, _combine(run)
+            if run.stopped is not None or size == self.trajectories or _is_settled(before, found):
+                return Answer(run.best(), found)
+            size = min(2 * size, self.trajectories)
+
+
+def _combine(run: SearchRun) -> Agreement:
+    """Combine the better half of the scored trajectories; among equals, those drawn first."""
+    problem, scores = run.problem, run.history["score"]
+    assert problem.n_clusters is not None
+    rows = np.sort(np.argsort(-scores, kind="stable")[: (len(scores) + 1) // 2])
+    known = [run.find(run.candidates[row]) for row in rows]
+    labels = np.stack([each.labels for each in known if each is not None and each.labels is not None])
+    return Agreement.of(
+        [problem.ops.trajectory(run.candidates[row]) for row in rows],
+        rows,
+        combine_labels(labels, problem.n_clusters, seed=problem.seed, n_jobs=problem.n_jobs),
+    )
+
+
+def _is_settled(before: Agreement | None, now: Agreement) -> bool:
+    if before is None:
+        return False
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    return bool(adjusted_mutual_info_score(before.labels, now.labels) >= _SETTLED)

@@ -1,0 +1,65 @@
+"""The DIRECT algorithm over weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..problem import Answer, Problem
+from .base import Strategy, check_count
+from .logits import weights_of
+
+if TYPE_CHECKING:
+    from ..run import SearchRun
+
+# Upper bound of a logit.
+_LARGEST_LOGIT = 20.0
+
+
+@dataclass(frozen=True)
+class Direct(Strategy):
+    """Divide rectangles of logits by SciPy's DIRECT (MDT-Direct in the paper).
+
+    The weights of a step are the softmax of its logits. The first candidate has equal weights.
+
+    Parameters
+    ----------
+    evaluations : int, default=100
+        Number of evaluations.
+
+    References
+    ----------
+    D. R. Jones, C. D. Perttunen and B. E. Stuckman, "Lipschitzian optimization without the
+    Lipschitz constant", 1993, doi:10.1007/BF00941892.
+    """
+
+    name: ClassVar[str] = "direct"
+
+    evaluations: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_count("evaluations", self.evaluations)
+
+    @property
+    def budget(self) -> int:
+        """The option `evaluations`."""
+        return self.evaluations
+
+    def n_candidates(self, problem: Problem, limit: int | None) -> int:
+        """Return the number of evaluations."""
+        return self.evaluations
+
+    def run(self, run: SearchRun) -> Answer:
+        """Minimise the negative score."""
+        # Imported here because the import takes longer than that of the whole package.
+        from scipy.optimize import direct
+
+        def objective(logits: Any) -> float:
+            return -run.score([weights_of(run.problem, logits)])[0]
+
+        # The run stops at the budget. DIRECT tests its own limit only once in an iteration.
+        limit = max(2 * self.evaluations, 1000)
+        bounds = [(0.0, _LARGEST_LOGIT)] * (run.problem.n_steps * len(run.problem.ops))
+        direct(objective, bounds, vol_tol=0.0, len_tol=0.0, maxfun=limit, maxiter=limit)
+        return Answer(run.best())

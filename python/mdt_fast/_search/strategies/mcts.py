@@ -1,0 +1,48 @@
+"""Monte Carlo tree search over sequences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ... import _core
+from ..._support.arguments import check_number
+from ..problem import Problem
+from .base import TreeStrategy, check_count
+
+
+@dataclass(frozen=True)
+class MCTS(TreeStrategy):
+    """Search the tree of sequences with upper confidence bounds (UCT).
+
+    Parameters
+    ----------
+    playouts : int, default=100
+        Number of playouts.
+    exploration : float, default=0.5
+        Weight of the confidence bound: larger values prefer members that were tried less often.
+    max_steps : int or None, default=None
+        Length of the longest sequence; None is twice the diffusion time.
+
+    References
+    ----------
+    L. Kocsis and C. Szepesvari, "Bandit based Monte-Carlo planning", 2006,
+    doi:10.1007/11871842_29.
+    """
+
+    name: ClassVar[str] = "mcts"
+
+    playouts: int = 100
+    exploration: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        check_count("playouts", self.playouts)
+        check_number("exploration", self.exploration)
+
+    def native(self, problem: Problem) -> Any:
+        """Return the strategy as an object of the core."""
+        return _core.Mcts(
+            playouts=self.playouts, depth=problem.n_steps, exploration=self.exploration, seed=problem.seed
+        )
