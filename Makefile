@@ -33,13 +33,14 @@ test-python: $(INSTALLED)
 test-slow: $(INSTALLED) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, stub check
+lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, import-linter, stub check
 	$(BIN)/python -m pip install --quiet --editable '.[lint]'
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/stubtest mdt_fast._core
 
 bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run

@@ -1,4 +1,4 @@
-"""What all estimators share: the arguments of the graphs, and views as scikit-learn's users hand them over."""
+"""The base classes of all estimators: parameters of the graphs, and views in scikit-learn's forms."""
 
 from __future__ import annotations
 
@@ -19,36 +19,37 @@ from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
 
 
-# A dataclass makes the constructor that scikit-learn wants: every parameter by name, assigned and nothing else.
+# A dataclass has the constructor that scikit-learn needs: it assigns named parameters and nothing else.
 @dataclass(eq=False, repr=False, kw_only=True)
 class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
-    """Views in, operators out.
+    """An estimator that builds the operators of several views.
 
     Parameters
     ----------
     n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
-        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
-    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, optional
-        The views in the columns of one 2-D array. Without it such an array is one view.
-    tol : float
+        Parameters of the graphs, as in :func:`build_operators`; the first seven may be given per
+        view.
+    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, default=None
+        Columns of each view in a single 2-D array. Without it such an array is one view.
+    tol : float, default=1e-3
         Accuracy of the embedding, see :func:`embed`.
-    random_state : int, RandomState, Generator or None
-        One seed gives one result at any number of threads.
-    n_jobs : int or None
-        Threads; None or -1: all.
-    verbose : bool
+    random_state : int, RandomState, Generator or None, default=0
+        Seed. One seed gives one result at any number of threads.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 is all.
+    verbose : bool, default=False
         Whether long work shows its progress.
 
     Attributes
     ----------
     operators_ : OperatorSet
-        The walks of the views.
+        Operators of the views.
     n_views_in_, n_features_in_ : int
-        Number of views, and of columns in all of them.
+        Number of views, and number of columns of all views.
     view_names_ : list of str
-        Their names.
+        Names of the views.
     feature_names_in_ : array of str
-        Names of the columns; only if fitted on one frame.
+        Names of the columns; only if fitted on one data frame.
     """
 
     n_neighbors: Any = "log"
@@ -66,11 +67,11 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
     n_jobs: Any = None
     verbose: Any = False
 
-    # How many views are accepted, at least and at most.
+    # Smallest and largest number of views.
     _n_views: ClassVar[tuple[int, float]] = (1, math.inf)
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn what is accepted."""
+        """Return the tags by which scikit-learn chooses its checks."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         if tags.transformer_tags is not None:
@@ -78,7 +79,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _build(self, X: Any) -> OperatorSet:
-        """Read the views and make their walks; an OperatorSet is taken as it is."""
+        """Read the views and build their operators; return an OperatorSet as it is."""
         if isinstance(X, OperatorSet):
             self._note_views(X.names[: X.n_views], None)
             return X
@@ -105,7 +106,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         return self.kernel
 
     def _note_views(self, names: list[str], widths: list[int] | None) -> None:
-        """Remember what the views are; their number has to suit the estimator."""
+        """Store names and widths of the views; raise if their number does not suit the estimator."""
         self.view_names_, self.n_views_in_, self._widths = names, len(names), widths
         least, most = self._n_views
         if not least <= self.n_views_in_ <= most:
@@ -116,7 +117,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         """Read new samples in the views that the estimator was fitted on."""
         check_is_fitted(self)
         if self._widths is None:
-            # Fitted on operators, which check the views themselves.
+            # Fitted on an operator set, which checks the views itself.
             return X  # type: ignore[no-any-return]
         name, one = _one_matrix(X)
         if one is not None and (self.n_views_in_ == 1 or self.view_slices is not None):
@@ -139,7 +140,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstimator):  # type: ignore[misc]
-    """An estimator whose `fit` leaves coordinates in `embedding_`."""
+    """An estimator whose `fit` sets the coordinates `embedding_`."""
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Fit and return the coordinates of the training samples."""
@@ -153,15 +154,21 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class InductiveEmbedder(Embedder):
-    """An embedder whose `fit` leaves an :class:`Embedding` in `geometry_`, so that new samples have coordinates too."""
+    """An embedder whose `fit` also sets `geometry_`, an :class:`Embedding` for new samples."""
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return coordinates of new samples, each independent of the others; a training sample gets its own.
+        """Return the coordinates of new samples.
+
+        They do not depend on the other new samples. A training sample gets its own coordinates.
 
         Parameters
         ----------
         X : as for :meth:`fit`
             The new samples in the same views.
+
+        Returns
+        -------
+        (n_new, n_components) array
         """
         views = self._new_views(X)
         coordinates: NDArray[Any] = self.geometry_.transform(views, n_jobs=self.n_jobs)
@@ -169,31 +176,31 @@ class InductiveEmbedder(Embedder):
 
 
 def _one_matrix(X: Any) -> tuple[str | None, Any]:
-    """Return one 2-D array and the name that it may have, or twice None for several views."""
+    """Return the name, if any, and the array of a single view, or (None, None) for several views."""
     if is_named(X):
         return next(((str(name), view) for name, view in X.items()), (None, None)) if len(X) == 1 else (None, None)
     if not isinstance(X, (list, tuple)):
         return None, X
-    # Rows are plain lists of numbers; a list of arrays is a list of views.
+    # A list of lists of numbers is one array; a list of arrays is a list of views.
     if X and all(isinstance(row, (list, tuple)) and np.ndim(row[:1]) == 1 for row in X):
         return None, X
     return None, X[0] if len(X) == 1 else None
 
 
 def _read(estimator: MultiViewEstimator, X: Any) -> dict[str, Matrix]:
-    """Several views, checked."""
+    """Return several views, checked."""
     views = {view.name: view.data for view in check_views(X, "X")}
     columns = zip(views, map(_columns, X.values() if is_named(X) else X), strict=True)
     estimator._columns = {name: names for name, names in columns if names is not None}
     estimator.n_features_in_ = sum(int(view.shape[1]) for view in views.values())
     if hasattr(estimator, "feature_names_in_"):
-        # From an earlier fit on a frame.
+        # Set by an earlier fit on a data frame.
         del estimator.feature_names_in_
     return views
 
 
 def _split(estimator: MultiViewEstimator, X: Any, name: str | None, *, is_new: bool = False) -> dict[str, Matrix]:
-    """One 2-D array, checked by scikit-learn's rules, cut into views."""
+    """Return the views of one 2-D array, checked by scikit-learn's rules."""
     refuse_mask(X, "X")
     whole = validate_data(
         estimator,
@@ -230,7 +237,7 @@ def _column_numbers(columns: Any, d: int, name: str) -> Any:
         selected = np.arange(d)[columns]
     except (IndexError, TypeError, ValueError):
         raise ValueError(f"{expected}, got {columns!r}") from None
-    # A slice may reach past the ends without NumPy minding; a view that is cut short would go unnoticed.
+    # NumPy clips slices at the ends; a view that is shorter than intended would go unnoticed.
     ends = (columns.start or 0, columns.stop or 0) if isinstance(columns, slice) else (0,)
     if np.ndim(selected) != 1 or not len(selected) or max(ends) > d or min(ends) < -d:
         raise ValueError(f"{expected}, got {columns!r}")
@@ -238,6 +245,6 @@ def _column_numbers(columns: Any, d: int, name: str) -> Any:
 
 
 def _columns(view: Any) -> list[str] | None:
-    """Names of the columns of a frame."""
+    """Return the names of the columns of a data frame."""
     columns = getattr(view, "columns", None)
     return None if columns is None else [str(column) for column in columns]
