@@ -59,10 +59,10 @@ class Checkpoint:
         """Return the evaluation of a candidate, or None."""
         return self._known.get(key_of(candidate))
 
-    def sequences(self) -> list[_core.KnownScore]:
+    def sequences(self) -> list[_core.ScoredSequence]:
         """Return the known scores of sequences."""
         return [
-            _core.KnownScore(sequence=list(e.candidate), score=e.score, seconds=e.seconds)
+            _core.ScoredSequence(e.candidate, e.score, e.seconds)
             for e in self._known.values()
             if isinstance(e.candidate, tuple)
         ]

@@ -74,7 +74,7 @@ class SearchRun:
         for start in range(0, total, _BATCH):
             yield min(_BATCH, total - start)
 
-    def explore(self, strategy: Any, *, last: bool = False) -> int:
+    def explore(self, strategy: _core.Strategy, *, answer: str = "any") -> int:
         """Run a strategy over sequences in the core; return the row of the answer."""
         known = self._checkpoint.sequences()
         for entry in known:
@@ -84,7 +84,7 @@ class SearchRun:
             known=known,
             max_evaluations=self._max_evaluations,
             seconds=self._seconds_left(),
-            last=last,
+            answer=answer,
             watch=self._watch,
         )
         self._n_unconverged += found.n_unconverged
@@ -184,7 +184,7 @@ class SearchRun:
         self.candidates.append(evaluation.candidate)
         self._rows.append((parent, len(evaluation.candidate), evaluation.score, evaluation.seconds))
 
-    def _watch(self, entries: Sequence[_core.KnownScore]) -> bool:
+    def _watch(self, entries: Sequence[_core.ScoredSequence]) -> bool:
         """Record what the core has scored, save and report it; return whether the time is up."""
         for entry in entries:
             self._checkpoint.add(Evaluation(tuple(entry.sequence), entry.score, entry.seconds))

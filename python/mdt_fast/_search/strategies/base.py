@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from ... import _core
 from ..._support.arguments import check_choice, check_integer
 from ..problem import Answer, Problem
 
@@ -100,12 +101,12 @@ class SequenceStrategy(Strategy):
     """A strategy over sequences, which runs in the core."""
 
     @abstractmethod
-    def native(self, problem: Problem) -> Any:
+    def native(self, problem: Problem) -> _core.Strategy:
         """Return the strategy as an object of the core."""
 
     def n_candidates(self, problem: Problem, limit: int | None) -> int:
         """Return the number of sequences that the strategy visits at most."""
-        return int(self.native(problem).visits(len(problem.ops)))
+        return self.native(problem).visits(len(problem.ops))
 
     def run(self, run: SearchRun) -> Answer:
         """Run the strategy in the core."""
@@ -148,7 +149,7 @@ class LevelStrategy(TreeStrategy):
 
     def run(self, run: SearchRun) -> Answer:
         """Run the strategy in the core."""
-        return Answer(run.explore(self.native(run.problem), last=self.answer == "last"))
+        return Answer(run.explore(self.native(run.problem), answer=self.answer))
 
 
 def check_count(name: str, value: object) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ... import _core
 from ..problem import Problem
@@ -27,7 +27,7 @@ class Greedy(LevelStrategy):
 
     name: ClassVar[str] = "greedy"
 
-    def native(self, problem: Problem) -> Any:
+    def native(self, problem: Problem) -> _core.Strategy:
         """Return the strategy as an object of the core."""
         return _core.Beam(width=1, depth=problem.n_steps, side=self.grow)
 
@@ -66,6 +66,6 @@ class Beam(LevelStrategy):
         super().__post_init__()
         check_count("width", self.width)
 
-    def native(self, problem: Problem) -> Any:
+    def native(self, problem: Problem) -> _core.Strategy:
         """Return the strategy as an object of the core."""
         return _core.Beam(width=self.width, depth=problem.n_steps, side=self.grow)

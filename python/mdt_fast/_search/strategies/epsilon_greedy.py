@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ... import _core
 from ..._support.arguments import check_number
@@ -36,7 +36,7 @@ class EpsilonGreedy(LevelStrategy):
         super().__post_init__()
         check_number("epsilon", self.epsilon, maximum=1.0)
 
-    def native(self, problem: Problem) -> Any:
+    def native(self, problem: Problem) -> _core.Strategy:
         """Return the strategy as an object of the core."""
         return _core.EpsilonGreedy(
             epsilon=self.epsilon, depth=problem.n_steps, side=self.grow, seed=problem.seed

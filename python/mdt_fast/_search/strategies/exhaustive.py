@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ... import _core
 from ..problem import Problem
@@ -30,7 +30,7 @@ class Exhaustive(TreeStrategy):
         """Return the diffusion time."""
         return t
 
-    def native(self, problem: Problem) -> Any:
+    def native(self, problem: Problem) -> _core.Strategy:
         """Return the strategy as an object of the core."""
         return _core.Exhaustive(depth=problem.n_steps)
 

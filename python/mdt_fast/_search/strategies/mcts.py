@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ... import _core
 from ..._support.arguments import check_number
@@ -41,7 +41,7 @@ class MCTS(TreeStrategy):
         check_count("playouts", self.playouts)
         check_number("exploration", self.exploration)
 
-    def native(self, problem: Problem) -> Any:
+    def native(self, problem: Problem) -> _core.Strategy:
         """Return the strategy as an object of the core."""
         return _core.Mcts(
             playouts=self.playouts, depth=problem.n_steps, exploration=self.exploration, seed=problem.seed

@@ -40,10 +40,10 @@ class RandomSequences(SequenceStrategy):
         """Whether there is more than one sequence."""
         return self.n > 1
 
-    def native(self, problem: Problem) -> Any:
+    def native(self, problem: Problem) -> _core.RandomSequences:
         """Return the strategy as an object of the core."""
         rows = _check_probabilities(self.probabilities, problem.n_steps, len(problem.ops))
-        return _core.RandomSequences(n=self.n, probabilities=rows.ravel().tolist(), seed=problem.seed)
+        return _core.RandomSequences(n=self.n, probabilities=np.ascontiguousarray(rows), seed=problem.seed)
 
     def only_candidate(self, problem: Problem) -> Candidate:
         """Return the first sequence."""
