@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 import mdt_fast as mdt
 from mdt_fast._cli.main import cli
-from mdt_fast.study import _cases, _manifold, _paper
+from mdt_fast.study import _cases
 from mdt_fast.study._rows import read_rows
+from mdt_fast.study.paper import _manifold, _runs
 
-TINY = _paper.Profile(
+TINY = _runs.Profile(
     n_runs=2,
     n_searches=1,
     presets=("published", None),
@@ -44,12 +45,12 @@ def study(monkeypatch, tmp_path):
         "Yale": (missing, 3, _cases._build),
     }
     monkeypatch.setattr(_cases, "_KNOWN", known)
-    monkeypatch.setattr(_paper, "DATASETS", tuple(known))
+    monkeypatch.setattr(_runs, "DATASETS", tuple(known))
     for name in ("QUICK", "WHOLE"):
         monkeypatch.setattr(f"mdt_fast._cli.study.{name}", TINY)
     small = functools.partial(_manifold.run_manifold, n_samples=60)
-    monkeypatch.setattr(_paper, "run_manifold", small)
-    monkeypatch.setattr(_paper, "MANIFOLDS", {"Helix-B": _manifold.MANIFOLDS["Helix-B"]})
+    monkeypatch.setattr(_runs, "run_manifold", small)
+    monkeypatch.setattr(_runs, "MANIFOLDS", {"Helix-B": _manifold.MANIFOLDS["Helix-B"]})
 
     def call(*options):
         return CliRunner().invoke(cli, ["study", "--output", str(tmp_path), "--jobs", "1", *options])
@@ -89,7 +90,7 @@ def test_it_writes_the_document_and_goes_on_where_it_was(study):
 
 def test_without_any_data_it_says_so(study, monkeypatch):
     call, _ = study
-    monkeypatch.setattr(_paper, "DATASETS", ("Yale",))
+    monkeypatch.setattr(_runs, "DATASETS", ("Yale",))
     result = call()
     assert result.exit_code == 2
     assert "expected at least one of Yale" in result.stderr
