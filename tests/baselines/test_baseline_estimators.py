@@ -139,8 +139,8 @@ class Palindrome(mdt.baselines.TrajectoryBaseline):
     turns: int = 1
 
     def _trajectory(self, ops):
-        word = list(range(ops.n_views))
-        return ops.trajectory((word + word[::-1]) * self.turns)
+        sequence = list(range(ops.n_views))
+        return ops.trajectory((sequence + sequence[::-1]) * self.turns)
 
 
 @pytest.mark.usefixtures("registry")

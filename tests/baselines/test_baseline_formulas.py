@@ -170,8 +170,8 @@ def test_distances_of_a_stationary_diffusion_map_are_diffusion_distances():
     assert_allclose(got, expected, atol=1e-9 * expected.max())
 
 
-# Words, the first step first, of three views.
-WORDS = [
+# Sequences, the first step first, of three views.
+SEQUENCES = [
     ("AD", {}, [2, 1, 0]),
     ("p-AD", {"t": 2}, [2, 1, 0, 2, 1, 0]),
     ("ID", {"t": TIMES}, [2, 2, 1, 0, 0, 0]),
@@ -181,11 +181,11 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "parameters", "word"), WORDS)
-def test_are_trajectories(name, parameters, word):
+@pytest.mark.parametrize(("name", "parameters", "sequence"), SEQUENCES)
+def test_are_trajectories(name, parameters, sequence):
     Xs = make_views(n_views=3)
     found = fit(name, Xs, n_components=4, tol=1e-5, random_state=7, **parameters)
-    W = mdt.build_operators(Xs, n_neighbors=10).trajectory(word)
+    W = mdt.build_operators(Xs, n_neighbors=10).trajectory(sequence)
     assert_array_equal(found.embedding_, mdt.embed(W, 4, tol=1e-5, random_state=7).coordinates)
     assert_array_equal(found.trajectory_.weights, W.weights)
     assert found.geometry_.trajectory is found.trajectory_

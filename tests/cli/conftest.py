@@ -55,8 +55,8 @@ def folder(tmp_path, monkeypatch, data):
 def run(folder, capsys, monkeypatch):
     """Call the command line in this process."""
 
-    def call(*words):
-        monkeypatch.setattr(sys, "argv", ["mdt-fast", *map(str, words)])
+    def call(*argv):
+        monkeypatch.setattr(sys, "argv", ["mdt-fast", *map(str, argv)])
         with pytest.raises(SystemExit) as end:
             main()
         return SimpleNamespace(code=end.value.code, **capsys.readouterr()._asdict())
@@ -81,10 +81,10 @@ def clustered(tmp_path_factory, data):
     for name, view in data.views.items():
         table = pd.DataFrame(view, index=samples).add_prefix("x")
         table.assign(kind=data.target, plate="left").to_csv(place / f"{name}.csv")
-    words = ["cluster", "camera.csv", "scanner.csv", "--labels", "kind", "--drop-columns", "plate", "-n", N_CLUSTERS]
-    done = run_process(*words, "-o", "my out", cwd=place)
+    argv = ["cluster", "camera.csv", "scanner.csv", "--labels", "kind", "--drop-columns", "plate", "-n", N_CLUSTERS]
+    done = run_process(*argv, "-o", "my out", cwd=place)
     assert done.returncode == 0, done.stderr
-    command = shlex.join(["mdt-fast", *map(str, words), "-o", "my out"])
+    command = shlex.join(["mdt-fast", *map(str, argv), "-o", "my out"])
     return SimpleNamespace(command=command, stdout=done.stdout, stderr=done.stderr, folder=place / "my out")
 
 

@@ -89,7 +89,7 @@ def test_samples_without_names_are_numbered(run, folder, data):
 
 
 @pytest.mark.parametrize(
-    ("words", "arguments"),
+    ("argv", "arguments"),
     [
         (
             ["--strategy", "direct", "--max-evaluations", 9, "--quality", "davies_bouldin"],
@@ -114,8 +114,8 @@ def test_samples_without_names_are_numbered(run, folder, data):
     ],
     ids=["direct", "graph", "tree", "published", "auto", "gaussian", "published consensus", "silhouette"],
 )
-def test_options_reach_the_functions(run, folder, data, words, arguments):
-    assert run(*CLUSTER, *words).code == 0
+def test_options_reach_the_functions(run, folder, data, argv, arguments):
+    assert run(*CLUSTER, *argv).code == 0
     expected = MDTClustering(N_CLUSTERS, t=2, **arguments).fit(data.views)
     assert_array_equal(read_table("out/labels.csv")["label"], expected.labels_)
     assert_array_equal(read_table("out/coordinates.csv").astype(expected.embedding_.dtype), expected.embedding_)
@@ -211,7 +211,7 @@ def test_checkpoint_goes_on_where_the_search_stopped(run, folder, data):
     assert result.n_evaluations > len(known)
     # Nothing takes the same time twice.
     seconds = dict(zip(result.candidates, result.history["seconds"].tolist(), strict=True))
-    assert {word: seconds[word] for word in known} == known
+    assert {sequence: seconds[sequence] for sequence in known} == known
     assert_array_equal(result.labels, mdt.search(ops, N_CLUSTERS, t=2).labels)
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("click")
 
 
 @pytest.mark.parametrize(
-    ("words", "match"),
+    ("argv", "match"),
     [
         (["missing.npy"], r"missing\.npy: expected a file, got a path where nothing is"),
         (["short.npy"], r"expected the same number of rows everywhere, got views\.npz: camera: 150, .*short\.npy: 40"),
@@ -45,19 +45,19 @@ pytest.importorskip("click")
     ],
     ids=lambda value: "-".join(map(str, value)).replace("/", "-") if isinstance(value, list) else "",
 )
-def test_bad_input_is_named(run, folder, words, match):
+def test_bad_input_is_named(run, folder, argv, match):
     np.save("short.npy", np.zeros((40, 2)))
     Path("table.csv").write_text("a,b\n1,2\n")
     for name in ("old.mat", "old.pkl"):
         Path(name).touch()
     before = contents(folder)
-    done = run(*CLUSTER, *words, "--json")
+    done = run(*CLUSTER, *argv, "--json")
     assert done.code == 2
     document = json.loads(done.out)
     assert list(document) == ["error"]
     assert re.search(match, document["error"])
     assert done.err == f"mdt-fast: {document['error']}\n"
-    done = run(*CLUSTER, *words)
+    done = run(*CLUSTER, *argv)
     assert done.code == 2
     assert re.match(f"mdt-fast: .*{match}", done.err)
     assert contents(folder) == before
@@ -77,9 +77,9 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("words", "match"), USAGE, ids=lambda value: str(value[0]))
-def test_wrong_usage_is_named(run, folder, words, match):
-    done = run(*CLUSTER, *words)
+@pytest.mark.parametrize(("argv", "match"), USAGE, ids=lambda value: str(value[0]))
+def test_wrong_usage_is_named(run, folder, argv, match):
+    done = run(*CLUSTER, *argv)
     assert (done.code, done.out) == (2, "")
     assert re.search(match, done.err)
     assert "mdt-fast cluster --help" in done.err
@@ -93,21 +93,21 @@ def test_wrong_usage_is_a_document_too(run):
 
 
 @pytest.mark.parametrize(
-    ("words", "match"),
+    ("argv", "match"),
     [([], "Missing argument 'FILES...'"), (["views.npz"], "Missing option '--n-clusters'")],
 )
-def test_what_is_missing_is_named(run, folder, words, match):
-    done = run("cluster", *words)
+def test_what_is_missing_is_named(run, folder, argv, match):
+    done = run("cluster", *argv)
     assert (done.code, match in done.err) == (2, True)
 
 
 def test_a_second_run_replaces_the_files(run, folder, earlier):
-    words = ["cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out"]
-    assert run(*words).code == 0
+    argv = ["cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out"]
+    assert run(*argv).code == 0
     first = contents(folder / "out")
     assert sorted(first) == sorted(earlier)
     assert [name for name in first if first[name] == earlier[name]] == ["notes.txt"]
-    assert run(*words, "--select", "camera").code == 0
+    assert run(*argv, "--select", "camera").code == 0
     second = contents(folder / "out")
     assert sorted(second) == sorted(first)
     assert [name for name in first if first[name] == second[name]] == ["notes.txt"]

@@ -24,11 +24,11 @@ def test_help_has_examples_that_can_be_called(run, command):
     examples = re.findall(r"^ +mdt-fast (\w+)(.*)$", done.out, re.MULTILINE)
     assert examples
     assert {name for name, _ in examples} <= ({command} if command else set(COMMANDS))
-    for name, words in examples:
+    for name, argv in examples:
         # Refuses what the command does not know.
         # (With the parent that it has in life: click remembers the help options of the first context.)
         parent = click.Context(cli, **cli.context_settings)
-        cli.commands[name].make_context(name, shlex.split(words), parent=parent)
+        cli.commands[name].make_context(name, shlex.split(argv), parent=parent)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -65,7 +65,7 @@ def test_shell_completion(run, monkeypatch):
         assert run().out.split() == expected
 
 
-def run_without(module, folder, *words):
+def run_without(module, folder, *argv):
     """Call the command line where a package is not installed."""
     script = f"""
 import sys
@@ -77,7 +77,7 @@ sys.meta_path.insert(0, Missing())
 from mdt_fast._cli import main
 main()
 """
-    command = [sys.executable, "-c", script, *map(str, words)]
+    command = [sys.executable, "-c", script, *map(str, argv)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
 
 
@@ -88,9 +88,9 @@ def test_without_click_one_is_told_what_to_install(folder):
     assert done.stderr == "mdt-fast: the command line needs click: pip install 'mdt_fast[cli]'\n"
 
 
-@pytest.mark.parametrize("words", [CLUSTER[:4], EMBED[:2], ["demo"]], ids=lambda words: words[0])
-def test_without_matplotlib_one_is_told_at_the_start(folder, words):
-    done = run_without("matplotlib", folder, *words, "-o", "out")
+@pytest.mark.parametrize("argv", [CLUSTER[:4], EMBED[:2], ["demo"]], ids=lambda argv: argv[0])
+def test_without_matplotlib_one_is_told_at_the_start(folder, argv):
+    done = run_without("matplotlib", folder, *argv, "-o", "out")
     assert done.returncode in (1, 2)
     assert done.stdout == ""
     assert re.match(r"mdt-fast: .* needs matplotlib: pip install 'mdt_fast\[plot\]'\n$", done.stderr)

@@ -23,12 +23,12 @@ def run_on_terminal(run, monkeypatch):
     """Call the command line with a terminal for its standard error; return the exit code and what the terminal got."""
     pty = pytest.importorskip("pty")
 
-    def call(*words):
+    def call(*argv):
         near, far = pty.openpty()
         os.set_blocking(near, False)
         with os.fdopen(near, "rb", buffering=0) as seen, os.fdopen(far, "w") as screen, monkeypatch.context() as patch:
             patch.setattr(sys, "stderr", screen)
-            code = run(*words).code
+            code = run(*argv).code
             return code, (seen.read(100_000) or b"").decode()
 
     return call
@@ -56,8 +56,8 @@ def start(folder):
     )
     started = []
 
-    def begin(*words):
-        command = [sys.executable, "-c", script, *map(str, words), "--output", "out"]
+    def begin(*argv):
+        command = [sys.executable, "-c", script, *map(str, argv), "--output", "out"]
         pipe = subprocess.PIPE
         started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=folder))
         return started[-1]
@@ -88,7 +88,7 @@ LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--t", 8, "--max-e
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT cannot be sent to one process there")
 @pytest.mark.parametrize(
-    ("words", "wait"),
+    ("argv", "wait"),
     [
         (["cluster", "long.npz", "-n", 9, *LONG], wait_for_search),
         (["embed", "long.npz", "--checkpoint", "known.json", "--t", 40], wait_for_search),
@@ -97,10 +97,10 @@ LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--t", 8, "--max-e
     ids=["search", "gradient", "time"],
 )
 @pytest.mark.parametrize("has_results", [False, True], ids=["new", "over results"])
-def test_an_interrupt_ends_a_run_without_a_trace(request, start, folder, words, wait, has_results):
+def test_an_interrupt_ends_a_run_without_a_trace(request, start, folder, argv, wait, has_results):
     if has_results:
         earlier = request.getfixturevalue("earlier")
-    process = start(*words)
+    process = start(*argv)
     wait(process)
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate(timeout=2)

@@ -36,8 +36,8 @@ def walked(tmp_path_factory, data):
     """The folder of a job that finds one trajectory."""
     place = tmp_path_factory.mktemp("walked")
     np.savez(place / "views.npz", **data.views, kind=data.target)
-    words = ["cluster", "views.npz", "--labels", "kind", "-n", N_CLUSTERS, "--strategy", "beam", "-o", "out"]
-    done = run_process(*words, cwd=place)
+    argv = ["cluster", "views.npz", "--labels", "kind", "-n", N_CLUSTERS, "--strategy", "beam", "-o", "out"]
+    done = run_process(*argv, cwd=place)
     assert done.returncode == 0, done.stderr
     return place / "out"
 
@@ -85,11 +85,11 @@ def test_report_counts_every_confidence(clustered):
 def test_warnings_are_told_everywhere(run, folder, strategy):
     np.savez("far.npz", **make_views(150, std=0.01).views)
     expected = [f"{name}: its graph falls into 3 parts" for name in ("camera", "scanner")]
-    words = ["cluster", "far.npz", "-n", N_CLUSTERS, "--strategy", strategy, "--t", 2, "-o", "out"]
-    done = run(*words)
+    argv = ["cluster", "far.npz", "-n", N_CLUSTERS, "--strategy", strategy, "--t", 2, "-o", "out"]
+    done = run(*argv)
     assert done.code == 0
     noted = Page(read_report("out")).texts("li")
-    document = json.loads(run(*words, "--json").out)
+    document = json.loads(run(*argv, "--json").out)
     for warning in expected:
         assert f"! {warning}" in done.out
         assert sum(note.startswith(warning) for note in noted) == 1

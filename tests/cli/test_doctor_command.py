@@ -33,8 +33,8 @@ def test_doctor_says_what_is_installed_and_tests_it(run):
 def test_doctor_plans_the_memory(run, monkeypatch):
     monkeypatch.setattr(doctor, "self_test", list)
 
-    def total(*words):
-        stages = json.loads(run("doctor", "--json", *words).out)["memory"]
+    def total(*argv):
+        stages = json.loads(run("doctor", "--json", *argv).out)["memory"]
         assert stages["total"] == sum(size for stage, size in stages.items() if stage != "total")
         return stages["total"]
 
@@ -48,11 +48,11 @@ def test_doctor_plans_the_memory(run, monkeypatch):
     assert total(*size, "--dtype", "float32") < usual
 
 
-@pytest.mark.parametrize("words", [["--samples", 1], ["--views", 0], ["--samples", "many"], ["--dtype", "float16"]])
-def test_doctor_refuses_impossible_sizes(run, words):
-    done = run("doctor", *words)
+@pytest.mark.parametrize("argv", [["--samples", 1], ["--views", 0], ["--samples", "many"], ["--dtype", "float16"]])
+def test_doctor_refuses_impossible_sizes(run, argv):
+    done = run("doctor", *argv)
     assert (done.code, done.out) == (2, "")
-    assert f"Invalid value for '{words[0]}'" in done.err
+    assert f"Invalid value for '{argv[0]}'" in done.err
 
 
 def doubled(*args, **kwargs):

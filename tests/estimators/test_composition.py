@@ -137,7 +137,7 @@ class TestComposition:
     @pytest.mark.parametrize(
         "wrap", [list, np.array, lambda steps: mdt.build_operators(views(), **GRAPH).trajectory(steps)]
     )
-    def test_a_word_weights_or_a_trajectory(self, strategy, wrap):
+    def test_a_by_sequence_weights_or_a_trajectory(self, strategy, wrap):
         fitted = mdt.MDTClustering(K, strategy=wrap(strategy), **GRAPH).fit(views())
         assert_composed(fitted, *composed(views(), search={"strategy": strategy}))
         assert fitted.t_ == len(strategy)
@@ -151,7 +151,7 @@ class TestComposition:
     @pytest.mark.parametrize(
         "strategy",
         ["beam", ["view 1^2", "identity", "view 0"], np.full((2, 8), 1 / 8)],
-        ids=["beam", "word", "weights"],
+        ids=["beam", "sequence", "weights"],
     )
     def test_members(self, strategy):
         members = ["identity", "uniform", "teleport", 2]
@@ -222,12 +222,12 @@ class TestFormulas:
     @pytest.mark.parametrize("t", [1, 2])
     def test_page_rank(self, t):
         how = {"n_components": 4, "tol": 1e-12, **GRAPH}
-        word = mdt.MDT(strategy=[1] * t, members=["teleport"], **how).fit(views()[0])
+        by_sequence = mdt.MDT(strategy=[1] * t, members=["teleport"], **how).fit(views()[0])
         convex = mdt.MDT(strategy=[[0.85, 0.15]] * t, members=["uniform"], **how).fit(views()[0])
         G = 0.85 * mdt.build_operators(views()[0], **GRAPH).views[0].toarray() + 0.15 / N
         U, S, _ = np.linalg.svd(np.linalg.matrix_power(G, t))
         expected = (U * S)[:, 1:5]
-        for fitted in (word, convex):
+        for fitted in (by_sequence, convex):
             np.testing.assert_allclose(fitted.singular_values_, S[1:5], rtol=1e-9)
             np.testing.assert_allclose(up_to_sign(fitted.embedding_, expected), expected, atol=1e-7)
-        np.testing.assert_allclose(word.embedding_, convex.embedding_, atol=1e-7)
+        np.testing.assert_allclose(by_sequence.embedding_, convex.embedding_, atol=1e-7)

@@ -45,7 +45,7 @@ BAD = {
     "mask in a view": ({"strategy": [0]}, lambda: [views()[1], masked()], TypeError, r"X \(view 1\): .*mask"),
     "mask": ({"strategy": [0]}, masked, TypeError, "X.*mask"),
     "strategy": ({"strategy": "beams"}, views, ValueError, "strategy: .*'beams'"),
-    "word": ({"strategy": [0, 2]}, views, ValueError, "strategy: .*got 2"),
+    "sequence": ({"strategy": [0, 2]}, views, ValueError, "strategy: .*got 2"),
     "weights": ({"strategy": [[0.5, 0.6]]}, views, ValueError, "strategy: .*1.1"),
     "no strategy": ({"strategy": None}, views, TypeError, "strategy: .*None"),
     "t": ({"t": 0, "strategy": "mean"}, views, ValueError, "t: .*got 0"),

@@ -258,7 +258,7 @@ def test_pickle_and_repr():
 
 
 SAMPLED = {
-    "word": [0, 1, 1],
+    "sequence": [0, 1, 1],
     "mean": ["mean", 0, "mean"],
     "powers": ["view 0^3", 1],
     "teleport": [1, "teleport(view 0, 0.9, uniform)"],

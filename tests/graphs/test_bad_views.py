@@ -32,14 +32,14 @@ def given_graph(indices=None, distances=None):
 
 
 class TestViews:
-    @pytest.mark.parametrize(("value", "word"), [(np.nan, "nan"), (np.inf, "inf"), (-np.inf, "inf")])
+    @pytest.mark.parametrize(("value", "text"), [(np.nan, "nan"), (np.inf, "inf"), (-np.inf, "inf")])
     @pytest.mark.parametrize(
         "wrap", [np.asarray, np.asfortranarray, pd.DataFrame, scipy.sparse.csr_array, scipy.sparse.csc_array]
     )
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    def test_not_finite(self, value, word, wrap, dtype):
+    def test_not_finite(self, value, text, wrap, dtype):
         Xs = [good_view(), wrap(spoiled(value, dtype=dtype))]
-        with pytest.raises(ValueError, match=mentions("view 1", "row 3", "column 2", word)):
+        with pytest.raises(ValueError, match=mentions("view 1", "row 3", "column 2", text)):
             mdt.build_operators(Xs)
 
     def test_not_finite_in_a_named_view(self):

@@ -32,8 +32,8 @@ def make_views(n_samples, *, std):
     return SimpleNamespace(views=dict(zip(("camera", "scanner"), data.views, strict=True)), target=data.target)
 
 
-def run_process(*words, **options):
-    command = [COMMAND, *map(str, words)]
+def run_process(*argv, **options):
+    command = [COMMAND, *map(str, argv)]
     return subprocess.run(command, capture_output=True, encoding="utf-8", timeout=240, check=False, **options)
 
 

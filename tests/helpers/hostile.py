@@ -80,7 +80,7 @@ def view_sets(draw, kinds=tuple(VIEWS), max_views=3, max_samples=20):
     return [VIEWS[kind](rng, n) for kind in chosen], n_neighbors
 
 
-def words(n_members, max_length=6):
+def sequences(n_members, max_length=6):
     return st.lists(st.integers(0, n_members - 1), min_size=1, max_size=max_length)
 
 

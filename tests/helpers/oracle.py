@@ -196,10 +196,10 @@ def teleport(P, alpha=0.85, to="uniform"):
     return alpha * P + (1 - alpha) * target
 
 
-def word_product(members, word):
-    """W_t ... W_1 for the word (W_1, ..., W_t): one more step multiplies on the left."""
+def sequence_product(members, sequence):
+    """W_t ... W_1 for the sequence (W_1, ..., W_t): one more step multiplies on the left."""
     W = np.eye(len(members[0]))
-    for step in word:
+    for step in sequence:
         W = members[step] @ W
     return W
 

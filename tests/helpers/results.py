@@ -34,10 +34,12 @@ def make_result(ops, candidates, scores, parents=None, best=None, **changes):
     return SearchResult(**{**fields, **changes})
 
 
-def word_result(ops, **changes):
+def sequence_result(ops, **changes):
     """Two levels below both members, and a third below one of them."""
-    words = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1), (1, 0, 0), (1, 0, 1)]
-    return make_result(ops, words, [1.0, 2.0, 0.1, 1 / 3, 4.0, 3.0, 7.5, 5.0], [-1, -1, 0, 0, 1, 1, 4, 4], **changes)
+    sequences = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1), (1, 0, 0), (1, 0, 1)]
+    return make_result(
+        ops, sequences, [1.0, 2.0, 0.1, 1 / 3, 4.0, 3.0, 7.5, 5.0], [-1, -1, 0, 0, 1, 1, 4, 4], **changes
+    )
 
 
 def weight_result(ops, **changes):
@@ -47,5 +49,5 @@ def weight_result(ops, **changes):
 
 
 def unscored_result(ops):
-    words = [(0, 1, 1)]
-    return make_result(ops, words, [np.nan], best=0, strategy="random", quality=None, labels=None, t=None)
+    sequences = [(0, 1, 1)]
+    return make_result(ops, sequences, [np.nan], best=0, strategy="random", quality=None, labels=None, t=None)

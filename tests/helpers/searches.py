@@ -14,7 +14,7 @@ import mdt_fast as mdt
 from helpers.data import overlapping_clusters
 
 K = 3
-WORDS = ["random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive"]
+SEQUENCES = ["random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive"]
 WEIGHTS = ["convex", "direct", "cma", "contrastive"]
 COLUMNS = ("parent", "depth", "score")
 # Small searches that are longer than the few evaluations that tests cut them to.
@@ -84,19 +84,19 @@ def composed(
     return sign * getattr(mdt.quality, quality)(ops, labels, **scoring), labels
 
 
-def all_words(n_members, max_steps):
+def all_sequences(n_members, max_steps):
     for length in range(1, max_steps + 1):
         yield from itertools.product(range(n_members), repeat=length)
 
 
-def preference(word, score):
+def preference(sequence, score):
     """Smallest for the answer: best score, then shorter, then lexicographically smaller."""
-    return -score, len(word), word
+    return -score, len(sequence), sequence
 
 
-def words_of(res):
-    assert all(isinstance(word, tuple) for word in res.candidates)
-    assert all(type(letter) is int for word in res.candidates for letter in word)
+def sequences_of(res):
+    assert all(isinstance(sequence, tuple) for sequence in res.candidates)
+    assert all(type(member) is int for sequence in res.candidates for member in sequence)
     return res.candidates
 
 
@@ -138,10 +138,10 @@ def assert_consistent(res, ops, n_clusters=K):
 
 
 def table_of(ops, max_steps, n_clusters=K):
-    """Which word has which coordinates."""
+    """Which sequence has which coordinates."""
     table = {}
-    for word in all_words(len(ops), max_steps):
-        table[key_of(mdt.embed(ops.trajectory(word), n_clusters).coordinates)] = word
+    for sequence in all_sequences(len(ops), max_steps):
+        table[key_of(mdt.embed(ops.trajectory(sequence), n_clusters).coordinates)] = sequence
     assert len(table) == sum(len(ops) ** length for length in range(1, max_steps + 1))
     return table
 
@@ -155,10 +155,10 @@ def _lazy_table(n_views, max_steps):
     return table_of(lazy(n_views=n_views), max_steps)
 
 
-def by_word(function, n_views=2, max_steps=4):
-    """A set of operators and a quality that is a function of the word.
+def by_sequence(function, n_views=2, max_steps=4):
+    """A set of operators and a quality that is a function of the sequence.
 
-    The quality knows the word by its coordinates, which are those of :func:`mdt_fast.embed` to the last bit.
+    The quality knows the sequence by its coordinates, which are those of :func:`mdt_fast.embed` to the last bit.
     """
     table = _lazy_table(n_views, max_steps)
     return lazy(n_views=n_views), lambda ops, labels, coordinates: function(table[key_of(coordinates)])
@@ -166,4 +166,4 @@ def by_word(function, n_views=2, max_steps=4):
 
 def random_scores(seed, n_members=2, max_steps=4):
     rng = np.random.default_rng(seed)
-    return {word: float(rng.random()) for word in all_words(n_members, max_steps)}
+    return {sequence: float(rng.random()) for sequence in all_sequences(n_members, max_steps)}

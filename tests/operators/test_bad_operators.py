@@ -211,7 +211,7 @@ class TestTrajectories:
             "complex",
         ],
     )
-    def test_word_or_weights(self, ops, steps, error, fragments):
+    def test_sequence_or_weights(self, ops, steps, error, fragments):
         with pytest.raises(error, match=mentions(*fragments)):
             ops.trajectory(steps)
 

@@ -14,7 +14,7 @@ import mdt_fast as mdt
 from helpers import oracle
 
 N_SAMPLES = 40
-WORDS = [(0,), (0, 1), (1, 0), (0, 1, 1, 2), (3, 0, 4, 1), (2, 2), (5, 6, 7), (8, 0), (3, 3), (4, 4, 4)]
+SEQUENCES = [(0,), (0, 1), (1, 0), (0, 1, 1, 2), (3, 0, 4, 1), (2, 2), (5, 6, 7), (8, 0), (3, 3), (4, 4, 4)]
 
 
 @pytest.fixture
@@ -43,29 +43,29 @@ def weights(rng, members):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def one_hot(word, n_members):
-    return np.eye(n_members)[list(word)]
+def one_hot(sequence, n_members):
+    return np.eye(n_members)[list(sequence)]
 
 
 class TestProduct:
-    @pytest.mark.parametrize("word", WORDS)
-    def test_word_is_the_explicit_product(self, ops, members, word):
-        W = ops.trajectory(word)
-        expected = oracle.word_product(members, word)
+    @pytest.mark.parametrize("sequence", SEQUENCES)
+    def test_sequence_is_the_explicit_product(self, ops, members, sequence):
+        W = ops.trajectory(sequence)
+        expected = oracle.sequence_product(members, sequence)
         np.testing.assert_allclose(W.toarray(), expected, rtol=0, atol=1e-13)
         np.testing.assert_allclose(W.tosparse().toarray(), expected, rtol=0, atol=1e-13)
         np.testing.assert_allclose(W @ np.eye(N_SAMPLES), expected, rtol=0, atol=1e-13)
 
-    def test_first_letter_acts_first(self, ops):
+    def test_first_member_acts_first(self, ops):
         P, Q = (ops[v].toarray() for v in (0, 1))
         assert np.abs(P @ Q - Q @ P).max() > 1e-3
         np.testing.assert_allclose(ops.trajectory([0, 1]).toarray(), Q @ P, rtol=0, atol=1e-13)
 
-    @pytest.mark.parametrize("word", WORDS)
-    def test_one_hot_weights_are_the_word(self, ops, word):
-        by_word, by_weights = ops.trajectory(word), ops.trajectory(one_hot(word, len(ops)))
-        assert by_weights.word == by_word.word == word
-        np.testing.assert_array_equal(by_weights.toarray(), by_word.toarray())
+    @pytest.mark.parametrize("sequence", SEQUENCES)
+    def test_one_hot_weights_are_the_sequence(self, ops, sequence):
+        by_sequence, by_weights = ops.trajectory(sequence), ops.trajectory(one_hot(sequence, len(ops)))
+        assert by_weights.word == by_sequence.word == sequence
+        np.testing.assert_array_equal(by_weights.toarray(), by_sequence.toarray())
 
     def test_convex_steps(self, ops, members, weights):
         W = ops.trajectory(weights)
@@ -80,9 +80,9 @@ class TestProduct:
 
     @pytest.mark.parametrize("times", [(1, 1, 1), (3, 1, 2), (2, 4, 1)])
     def test_integrated_diffusion(self, ops, members, times):
-        word = [v for v in (2, 1, 0) for _ in range(times[v])]
+        sequence = [v for v in (2, 1, 0) for _ in range(times[v])]
         expected = np.linalg.multi_dot([np.linalg.matrix_power(P, t) for P, t in zip(members[:3], times, strict=True)])
-        np.testing.assert_allclose(ops.trajectory(word).toarray(), expected, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(ops.trajectory(sequence).toarray(), expected, rtol=0, atol=1e-13)
 
     @pytest.mark.parametrize("t", [1, 2, 7, 64])
     def test_one_view_is_a_matrix_power(self, views, t):
@@ -100,15 +100,15 @@ class TestProduct:
     def test_float32(self, views, members):
         W = mdt.build_operators(views, n_neighbors=5, dtype="float32").trajectory([0, 1, 2, 0])
         assert W.dtype == np.float32
-        np.testing.assert_allclose(W.toarray(), oracle.word_product(members, [0, 1, 2, 0]), rtol=0, atol=1e-4)
+        np.testing.assert_allclose(W.toarray(), oracle.sequence_product(members, [0, 1, 2, 0]), rtol=0, atol=1e-4)
 
     @pytest.mark.parametrize("form", [list, tuple, np.array, lambda w: np.array(w, dtype=np.uint8)])
-    def test_forms_of_a_word(self, ops, form):
+    def test_forms_of_a_sequence(self, ops, form):
         W = ops.trajectory(form([0, 2, 1]))
         assert W.word == (0, 2, 1)
         assert all(type(step) is int for step in W.word)
 
-    def test_word_of_names(self, views):
+    def test_sequence_of_names(self, views):
         ops = mdt.build_operators({"sight": views[0], "sound": views[1]})
         assert ops.trajectory(["sound", "sight", "sound"]).word == (1, 0, 1)
 
@@ -122,7 +122,7 @@ class TestProduct:
         with pytest.raises(ValueError, match="read-only"):
             W.weights[0, 0] = 1.0
 
-    def test_weights_of_a_word(self, ops):
+    def test_weights_of_a_sequence(self, ops):
         np.testing.assert_array_equal(ops.trajectory([1, 0]).weights, one_hot([1, 0], len(ops)))
 
     def test_the_callers_weights_stay_theirs(self, ops, weights):
@@ -150,16 +150,16 @@ class TestExtend:
         np.testing.assert_allclose(longer.weights, weights, rtol=0, atol=1e-15)
         np.testing.assert_array_equal(longer.toarray(), ops.trajectory(weights).toarray())
 
-    def test_one_hot_row_keeps_the_word(self, ops):
+    def test_one_hot_row_keeps_the_sequence(self, ops):
         assert ops.trajectory([1]).extend(np.eye(len(ops))[3]).word == (1, 3)
 
 
 class TestLinearOperator:
-    @pytest.fixture(params=["word", "weights"])
+    @pytest.fixture(params=["sequence", "weights"])
     def pair(self, request, ops, members, weights):
-        if request.param == "word":
-            word = [0, 5, 2, 9, 1]
-            return ops.trajectory(word), oracle.word_product(members, word)
+        if request.param == "sequence":
+            sequence = [0, 5, 2, 9, 1]
+            return ops.trajectory(sequence), oracle.sequence_product(members, sequence)
         return ops.trajectory(weights), oracle.weights_product(members, weights)
 
     # Widths around any plausible number of columns that a kernel takes at a time.
@@ -261,7 +261,7 @@ class TestPruning:
 
     @pytest.fixture
     def dense(self, members):
-        return oracle.word_product(members, [0, 1, 2, 1])
+        return oracle.sequence_product(members, [0, 1, 2, 1])
 
     @pytest.mark.parametrize("prune_below", [0.0, 1e-6, 1e-3, 0.05, 2.0])
     @pytest.mark.parametrize("top", [None, 1, 4, 1000])
@@ -318,15 +318,15 @@ class TestStationaryDistribution:
         pi = mdt.build_operators(views[0], n_neighbors=8).trajectory([0]).stationary_distribution()
         np.testing.assert_allclose(pi, K.sum(axis=1) / K.sum(), rtol=0, atol=1e-9)
 
-    @pytest.mark.parametrize("word", [(0, 1), (1, 0, 2), (5, 4), (8, 9, 10)])
-    def test_word(self, ops, members, word):
-        W = ops.trajectory(word)
+    @pytest.mark.parametrize("sequence", [(0, 1), (1, 0, 2), (5, 4), (8, 9, 10)])
+    def test_sequence(self, ops, members, sequence):
+        W = ops.trajectory(sequence)
         pi = W.stationary_distribution()
         assert pi.shape == (N_SAMPLES,)
         assert pi.sum() == pytest.approx(1.0, abs=1e-12)
         assert (pi > 0).all()
         np.testing.assert_allclose(W.T @ pi, pi, rtol=0, atol=1e-11)
-        expected = oracle.stationary_distribution(oracle.word_product(members, word))
+        expected = oracle.stationary_distribution(oracle.sequence_product(members, sequence))
         np.testing.assert_allclose(pi, expected, rtol=0, atol=1e-9)
 
     def test_weights(self, ops, members, weights):
@@ -350,11 +350,11 @@ class TestStationaryDistribution:
 
 class TestDiffusionDistances:
     @pytest.mark.parametrize("weighting", ["stationary", "uniform"])
-    @pytest.mark.parametrize("word", [(0,), (0, 1), (5, 4, 2), (3, 0), (8, 1)])
-    def test_word(self, ops, members, word, weighting):
+    @pytest.mark.parametrize("sequence", [(0,), (0, 1), (5, 4, 2), (3, 0), (8, 1)])
+    def test_sequence(self, ops, members, sequence, weighting):
         rows = [3, 0, 39, 17, 3]
-        D = ops.trajectory(word).diffusion_distances(rows, weighting=weighting)
-        expected = oracle.diffusion_distances(oracle.word_product(members, word), rows, weighting)
+        D = ops.trajectory(sequence).diffusion_distances(rows, weighting=weighting)
+        expected = oracle.diffusion_distances(oracle.sequence_product(members, sequence), rows, weighting)
         np.testing.assert_allclose(D, expected, rtol=0, atol=1e-9)
 
     def test_weights(self, ops, members, weights):
@@ -378,7 +378,7 @@ class TestDiffusionDistances:
         assert (D[:, :, None] + D[None, :, :] >= D[:, None, :] - 1e-12).all()
 
     def test_uniform_is_the_distance_of_the_svd_map(self, ops, members):
-        U, s, _ = np.linalg.svd(oracle.word_product(members, [0, 1, 2]))
+        U, s, _ = np.linalg.svd(oracle.sequence_product(members, [0, 1, 2]))
         D = ops.trajectory([0, 1, 2]).diffusion_distances(range(N_SAMPLES), weighting="uniform")
         np.testing.assert_allclose(D, oracle.pairwise_distances(U * s), rtol=0, atol=1e-10)
 

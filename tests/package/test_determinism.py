@@ -91,12 +91,12 @@ def test_operators_do_not_depend_on_threads(clouds, options, dtype):
         "distances",
     ],
 )
-@pytest.mark.parametrize("kind", ["word", "weights"])
+@pytest.mark.parametrize("kind", ["sequence", "weights"])
 def test_trajectories_do_not_depend_on_threads(clouds, compute, kind):
     rng = np.random.default_rng(10)
     B = rng.normal(size=(N_SAMPLES, 33))
     # The teleport members make the stationary distribution unique and quick to find.
-    steps = [3, 1, 5, 4] if kind == "word" else rng.dirichlet(np.ones(6), size=3)
+    steps = [3, 1, 5, 4] if kind == "sequence" else rng.dirichlet(np.ones(6), size=3)
     results = set()
     for n_jobs in THREADS:
         ops = mdt.build_operators(clouds, n_jobs=n_jobs).with_teleport(0.7)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mdt_fast as mdt
 from helpers import oracle
-from helpers.hostile import UNSCALED, VIEWS, simplex_rows, view_sets, words
+from helpers.hostile import UNSCALED, VIEWS, sequences, simplex_rows, view_sets
 
 KERNELS = ["gaussian", "laplacian", "adaptive", "binary"]
 PRESETS = [None, "published"]
@@ -60,11 +60,11 @@ def test_values_of_both_extremes_in_one_view():
 
 
 @given(drawn=view_sets(), data=st.data())
-def test_any_product_of_words_is_stochastic_and_keeps_its_diagonal(drawn, data):
+def test_any_product_of_sequences_is_stochastic_and_keeps_its_diagonal(drawn, data):
     Xs, n_neighbors = drawn
     ops = all_members(mdt.build_operators(Xs, n_neighbors=n_neighbors))
-    word = data.draw(words(len(ops)), label="word")
-    W = ops.trajectory(word)
+    sequence = data.draw(sequences(len(ops)), label="sequence")
+    W = ops.trajectory(sequence)
     tolerance = row_tolerance(ops)
     assert_stochastic(W.toarray(), tolerance)
     assert_stochastic(W.tosparse().toarray(), tolerance)
@@ -82,23 +82,23 @@ def test_any_convex_product_is_stochastic(drawn, data):
 
 
 @given(drawn=view_sets(), data=st.data())
-def test_word_is_the_product_and_one_hot_weights_are_the_word(drawn, data):
+def test_sequence_is_the_product_and_one_hot_weights_are_the_sequence(drawn, data):
     Xs, n_neighbors = drawn
     ops = all_members(mdt.build_operators(Xs, n_neighbors=n_neighbors, dtype="float64"))
-    word = data.draw(words(len(ops)), label="word")
-    W = ops.trajectory(word).toarray()
+    sequence = data.draw(sequences(len(ops)), label="sequence")
+    W = ops.trajectory(sequence).toarray()
     members = [np.asarray(member @ np.eye(ops.n_samples)) for member in ops]
-    np.testing.assert_allclose(W, oracle.word_product(members, word), rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(ops.trajectory(np.eye(len(ops))[word]).toarray(), W)
+    np.testing.assert_allclose(W, oracle.sequence_product(members, sequence), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(ops.trajectory(np.eye(len(ops))[sequence]).toarray(), W)
 
 
 @given(drawn=view_sets(), data=st.data())
 def test_support_contains_that_of_each_factor(drawn, data):
     Xs, n_neighbors = drawn
     ops = mdt.build_operators(Xs, n_neighbors=n_neighbors, dtype="float64")
-    word = data.draw(words(len(ops), max_length=4), label="word")
-    W = ops.trajectory(word).toarray()
-    factors = [ops.views[step].toarray() for step in word]
+    sequence = data.draw(sequences(len(ops), max_length=4), label="sequence")
+    W = ops.trajectory(sequence).toarray()
+    factors = [ops.views[step].toarray() for step in sequence]
     for s, factor in enumerate(factors):
         # Wait at j during the earlier steps, go from i to j in step s, wait at i during the later ones. This
         # bound says more than the supports, and covers underflow by itself.
@@ -112,14 +112,14 @@ def test_support_contains_that_of_each_factor(drawn, data):
 def test_pruned_products_are_stochastic(drawn, data):
     Xs, n_neighbors = drawn
     ops = mdt.build_operators(Xs, n_neighbors=n_neighbors)
-    word = data.draw(words(len(ops), max_length=5), label="word")
+    sequence = data.draw(sequences(len(ops), max_length=5), label="sequence")
     top = data.draw(st.one_of(st.none(), st.integers(1, ops.n_samples)), label="top")
     options = {
         "top": top,
         "prune_below": data.draw(st.sampled_from([0.0, 1e-8, 0.01, 0.3, 1.5]), label="prune_below"),
         "prune_each_step": data.draw(st.booleans(), label="prune_each_step"),
     }
-    W = ops.trajectory(word).tosparse(**options)
+    W = ops.trajectory(sequence).tosparse(**options)
     assert_stochastic(W.toarray(), row_tolerance(ops))
     stored = np.diff(W.indptr)
     assert stored.min() >= 1
@@ -131,8 +131,8 @@ def test_diffusion_distances_are_a_metric(drawn, data, weighting):
     Xs, n_neighbors = drawn
     # Teleporting makes the stationary distribution unique whatever the graph.
     ops = mdt.build_operators(Xs, n_neighbors=n_neighbors, dtype="float64").with_teleport(0.8)
-    word = [len(Xs) + step for step in data.draw(words(len(Xs), max_length=4), label="word")]
-    W = ops.trajectory(word)
+    sequence = [len(Xs) + step for step in data.draw(sequences(len(Xs), max_length=4), label="sequence")]
+    W = ops.trajectory(sequence)
     rows = range(ops.n_samples)
     D = W.diffusion_distances(rows, weighting=weighting)
     np.testing.assert_allclose(D, oracle.diffusion_distances(W.toarray(), rows, weighting), rtol=0, atol=1e-8)
@@ -181,8 +181,8 @@ def connected_affinity(rng, n_samples):
 def test_long_products_of_connected_members_become_rank_one(seed, n_samples):
     rng = np.random.default_rng(seed)
     ops = mdt.OperatorSet.from_affinities([connected_affinity(rng, n_samples) for _ in range(3)])
-    word = rng.integers(0, 3, size=2000)
-    ranges = [np.ptp(ops.trajectory(word[:t]).toarray(), axis=0) for t in (1, 2, 5, 20, 100, 2000)]
+    sequence = rng.integers(0, 3, size=2000)
+    ranges = [np.ptp(ops.trajectory(sequence[:t]).toarray(), axis=0) for t in (1, 2, 5, 20, 100, 2000)]
     # A step on the left averages rows, so no column's range can grow ...
     for shorter, longer in itertools.pairwise(ranges):
         assert (longer <= shorter + 1e-14).all()
@@ -202,9 +202,9 @@ class TestMeanOfRandomTrajectories:
         members = [np.asarray(member @ np.eye(12)) for member in ops]
         return np.linalg.matrix_power(np.mean(members, axis=0), self.N_STEPS)
 
-    def test_all_words_average_to_the_power_of_the_mean(self, ops, expected):
+    def test_all_sequences_average_to_the_power_of_the_mean(self, ops, expected):
         every = itertools.product(range(len(ops)), repeat=self.N_STEPS)
-        average = np.mean([ops.trajectory(word).toarray() for word in every], axis=0)
+        average = np.mean([ops.trajectory(sequence).toarray() for sequence in every], axis=0)
         np.testing.assert_allclose(average, expected, rtol=0, atol=1e-13)
         np.testing.assert_allclose(
             ops.trajectory(np.full((self.N_STEPS, len(ops)), 1 / len(ops))).toarray(),
@@ -213,12 +213,12 @@ class TestMeanOfRandomTrajectories:
             atol=1e-13,
         )
 
-    @pytest.mark.parametrize("draw", ["words", "weights"])
+    @pytest.mark.parametrize("draw", ["sequences", "weights"])
     def test_monte_carlo(self, rng, ops, expected, draw):
         n_draws = 3000
         total, squares = np.zeros((12, 12)), np.zeros((12, 12))
         for _ in range(n_draws):
-            if draw == "words":
+            if draw == "sequences":
                 W = ops.trajectory(rng.integers(0, len(ops), size=self.N_STEPS)).toarray()
             else:
                 W = ops.trajectory(rng.dirichlet(np.ones(len(ops)), size=self.N_STEPS)).toarray()
@@ -226,7 +226,7 @@ class TestMeanOfRandomTrajectories:
             squares += W**2
         mean = total / n_draws
         standard_error = np.sqrt(np.maximum(squares / n_draws - mean**2, 0) / n_draws)
-        # There are 27 words, each drawn about 111 times, so the sample variance is sound and the mean of 3000
+        # There are 27 sequences, each drawn about 111 times, so the sample variance is sound and the mean of 3000
         # bounded terms is normal to good approximation: 6 standard errors fail once in 5e8 entries.
         assert (np.abs(mean - expected) <= 6 * standard_error + 1e-12).all()
         assert standard_error.max() < 0.01  # so that the line above can tell one product from another

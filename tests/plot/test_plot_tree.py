@@ -10,21 +10,21 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.axes import other_axes
-from helpers.results import N_SAMPLES, make_result, unscored_result, weight_result, word_result
+from helpers.results import N_SAMPLES, make_result, sequence_result, unscored_result, weight_result
 from mdt_fast import plot
 
 
-def deep_words(n_members, n_levels, width):
-    """Words and parents of a beam: at each level the children of some of the level before."""
-    words, parents, survivors = [], [], [-1]
+def deep_sequences(n_members, n_levels, width):
+    """Sequences and parents of a beam: at each level the children of some of the level before."""
+    sequences, parents, survivors = [], [], [-1]
     rng = np.random.default_rng(2)
     for _ in range(n_levels):
         level = [(p, m) for p in survivors for m in range(n_members)]
-        first = len(words)
-        words += [(*(words[p] if p >= 0 else ()), m) for p, m in level]
+        first = len(sequences)
+        sequences += [(*(sequences[p] if p >= 0 else ()), m) for p, m in level]
         parents += [p for p, _ in level]
         survivors = sorted(first + rng.choice(len(level), size=min(width, len(level)), replace=False))
-    return words, [int(p) for p in parents]
+    return sequences, [int(p) for p in parents]
 
 
 def artist(ax, name):
@@ -44,12 +44,12 @@ def nearest_distances(at):
 
 class TestTree:
     def test_radius_is_depth(self, ops, plt):
-        result = word_result(ops)
+        result = sequence_result(ops)
         at = node_positions(result.plot_tree())
         np.testing.assert_allclose(np.hypot(*at.T), result.history["depth"])
 
     def test_edges_join_parents_and_children(self, ops, plt):
-        result = word_result(ops)
+        result = sequence_result(ops)
         ax = result.plot_tree()
         at = node_positions(ax)
         curves = artist(ax, "edges").get_segments()
@@ -62,7 +62,7 @@ class TestTree:
             assert (np.diff(np.hypot(*curve.T)) > 0).all()
 
     def test_the_path_leads_from_the_middle_to_the_answer(self, ops, plt):
-        result = word_result(ops)
+        result = sequence_result(ops)
         ax = result.plot_tree(path_color="blue")
         at = node_positions(ax)
         path, edges = artist(ax, "path"), artist(ax, "edges")
@@ -93,29 +93,29 @@ class TestTree:
         ("quality", "label"), [("silhouette", "silhouette"), ("davies_bouldin", "minus davies_bouldin")]
     )
     def test_the_colour_bar_names_the_quality(self, ops, plt, quality, label):
-        ax = word_result(ops, quality=quality).plot_tree()
+        ax = sequence_result(ops, quality=quality).plot_tree()
         (bar,) = [other for other in ax.figure.axes if other is not ax]
         assert bar.get_ylabel() == label
         np.testing.assert_allclose(bar.get_ylim(), (0.1, 7.5))
-        ax = word_result(ops, quality=quality).plot_tree(colorbar=False)
+        ax = sequence_result(ops, quality=quality).plot_tree(colorbar=False)
         assert ax.figure.axes == [ax]
 
     def test_given_axes_are_used(self, ops, plt):
         figure, (left, right) = plt.subplots(1, 2)
-        assert word_result(ops).plot_tree(right) is right
+        assert sequence_result(ops).plot_tree(right) is right
         assert plt.get_fignums() == [figure.number]
         assert not left.collections
         assert right.get_aspect() == 1
         assert not right.axison
         figure.canvas.draw()
-        own = word_result(ops).plot_tree()
+        own = sequence_result(ops).plot_tree()
         assert own.figure is not figure
 
-    def test_siblings_are_in_the_order_of_their_letters(self, ops, plt):
-        words = list(itertools.chain.from_iterable(itertools.product(range(2), repeat=d) for d in (1, 2, 3)))
-        index = {word: i for i, word in enumerate(words)}
-        parents = [index.get(word[:-1], -1) for word in words]
-        ax = make_result(ops, words, np.arange(14.0), parents).plot_tree()
+    def test_siblings_are_in_the_order_of_their_members(self, ops, plt):
+        sequences = list(itertools.chain.from_iterable(itertools.product(range(2), repeat=d) for d in (1, 2, 3)))
+        index = {sequence: i for i, sequence in enumerate(sequences)}
+        parents = [index.get(sequence[:-1], -1) for sequence in sequences]
+        ax = make_result(ops, sequences, np.arange(14.0), parents).plot_tree()
         at = node_positions(ax)
         angles = np.arctan2(at[:, 0], at[:, 1])
         outer = angles[-8:]
@@ -123,20 +123,28 @@ class TestTree:
         np.testing.assert_allclose(np.diff(outer), 2 * np.pi / 8)
         np.testing.assert_allclose(angles[2:6], (outer[::2] + outer[1::2]) / 2)
 
-    def test_random_words_are_joined_to_the_middle_at_their_depth(self, ops, plt):
-        words = [tuple(word) for word in np.random.default_rng(3).integers(2, size=(12, 4)).tolist()]
-        ax = make_result(ops, words, np.arange(12.0), strategy="random").plot_tree()
+    def test_random_sequences_are_joined_to_the_middle_at_their_depth(self, ops, plt):
+        sequences = [tuple(sequence) for sequence in np.random.default_rng(3).integers(2, size=(12, 4)).tolist()]
+        ax = make_result(ops, sequences, np.arange(12.0), strategy="random").plot_tree()
         at = node_positions(ax)
         np.testing.assert_allclose(np.hypot(*at.T), 4)
-        # Also words that were drawn twice are apart.
+        # Also sequences that were drawn twice are apart.
         assert nearest_distances(at).min() > 1
         for curve in artist(ax, "edges").get_segments():
             np.testing.assert_allclose(curve[0], 0, atol=1e-12)
 
-    def test_spokes_to_deeper_words_pass_between_nodes(self, ops, plt):
+    def test_spokes_to_deeper_sequences_pass_between_nodes(self, ops, plt):
         rng = np.random.default_rng(6)
-        words = [(0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1), *(tuple(w) for w in rng.integers(2, size=(9, 5)).tolist())]
-        result = make_result(ops, words, np.arange(15.0), [-1, -1, 0, 0, 1, 1] + 9 * [-1])
+        sequences = [
+            (0,),
+            (1,),
+            (0, 0),
+            (0, 1),
+            (1, 0),
+            (1, 1),
+            *(tuple(w) for w in rng.integers(2, size=(9, 5)).tolist()),
+        ]
+        result = make_result(ops, sequences, np.arange(15.0), [-1, -1, 0, 0, 1, 1] + 9 * [-1])
         ax = result.plot_tree()
         at = node_positions(ax)
         for curve in artist(ax, "edges").get_segments()[6:]:
@@ -147,17 +155,17 @@ class TestTree:
 
     def test_nodes_of_a_beam_do_not_coincide(self, plt, rng):
         ops = mdt.build_operators([rng.normal(size=(N_SAMPLES, 3)) for _ in range(6)])
-        words, parents = deep_words(6, 22, 2)
-        assert len(words) == 6 + 21 * 12
-        result = make_result(ops, words, np.arange(float(len(words))), parents)
+        sequences, parents = deep_sequences(6, 22, 2)
+        assert len(sequences) == 6 + 21 * 12
+        result = make_result(ops, sequences, np.arange(float(len(sequences))), parents)
         at = node_positions(result.plot_tree())
         np.testing.assert_allclose(np.hypot(*at.T), result.history["depth"])
         assert nearest_distances(at).min() > 0.3
 
     def test_edges_of_a_beam_do_not_cross(self, plt, rng):
         ops = mdt.build_operators([rng.normal(size=(N_SAMPLES, 3)) for _ in range(4)])
-        words, parents = deep_words(4, 9, 3)
-        result = make_result(ops, words, np.arange(float(len(words))), parents)
+        sequences, parents = deep_sequences(4, 9, 3)
+        result = make_result(ops, sequences, np.arange(float(len(sequences))), parents)
         ax = result.plot_tree()
         curves = np.array(artist(ax, "edges").get_segments())
         for depth in range(2, 10):
@@ -172,26 +180,26 @@ class TestTree:
     @pytest.mark.parametrize("shape", ["complete", "random"])
     def test_hundreds_of_nodes(self, ops, plt, shape):
         if shape == "complete":
-            words = list(itertools.chain.from_iterable(itertools.product(range(2), repeat=d) for d in range(1, 9)))
-            words += list(itertools.product(range(2), repeat=9))[:90]
-            index = {word: i for i, word in enumerate(words)}
-            parents = [index.get(word[:-1], -1) for word in words]
+            sequences = list(itertools.chain.from_iterable(itertools.product(range(2), repeat=d) for d in range(1, 9)))
+            sequences += list(itertools.product(range(2), repeat=9))[:90]
+            index = {sequence: i for i, sequence in enumerate(sequences)}
+            parents = [index.get(sequence[:-1], -1) for sequence in sequences]
         else:
-            words = [tuple(word) for word in np.random.default_rng(4).integers(2, size=(600, 6)).tolist()]
+            sequences = [tuple(sequence) for sequence in np.random.default_rng(4).integers(2, size=(600, 6)).tolist()]
             parents = None
-        assert len(words) == 600
+        assert len(sequences) == 600
         scores = np.random.default_rng(5).normal(size=600)
-        result = make_result(ops, words, scores, parents)
+        result = make_result(ops, sequences, scores, parents)
         ax = result.plot_tree()
         ax.figure.canvas.draw()
         at = node_positions(ax)
         np.testing.assert_allclose(np.hypot(*at.T), result.history["depth"])
         assert len(np.unique(at.round(9), axis=0)) == 600
-        few = artist(word_result(ops).plot_tree(), "nodes").get_sizes()[0]
+        few = artist(sequence_result(ops).plot_tree(), "nodes").get_sizes()[0]
         assert artist(ax, "nodes").get_sizes()[0] < few / 4
 
     def test_size_of_the_nodes_can_be_given(self, ops, plt):
-        ax = word_result(ops).plot_tree(node_size=7)
+        ax = sequence_result(ops).plot_tree(node_size=7)
         assert artist(ax, "nodes").get_sizes()[0] == 49
 
     def test_unscored(self, ops, plt):
@@ -205,16 +213,16 @@ class TestTree:
         ax = make_result(ops, [(0,), (1,)], [2.0, 2.0], best=0).plot_tree()
         ax.figure.canvas.draw()
 
-    def test_long_words(self, ops, plt):
-        word = tuple([0, 1] * 100)
-        ax = make_result(ops, [word], [1.0]).plot_tree()
+    def test_long_sequences(self, ops, plt):
+        sequence = tuple([0, 1] * 100)
+        ax = make_result(ops, [sequence], [1.0]).plot_tree()
         ax.figure.canvas.draw()
         assert max(map(len, ax.get_title().splitlines())) <= 60
         assert "depth 200" in ax.get_title()
         assert len(ax.texts) <= 10
 
     def test_depths_are_written(self, ops, plt):
-        ax = word_result(ops).plot_tree()
+        ax = sequence_result(ops).plot_tree()
         assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
         radii = [np.hypot(*text.get_position()) for text in ax.texts]
         np.testing.assert_allclose(radii, [1, 2, 3])
@@ -228,11 +236,11 @@ class TestTree:
     def test_without_matplotlib(self, ops, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(ImportError, match=r"plot_tree needs matplotlib: pip install 'mdt_fast\[plot\]'"):
-            word_result(ops).plot_tree()
+            sequence_result(ops).plot_tree()
 
 
 class TestTreeFunction:
-    def test_nodes_are_the_evaluated_words(self, ops):
+    def test_nodes_are_the_evaluated_sequences(self, ops):
         result = mdt.search(ops, n_clusters=2, t=3)
         ax = plot.tree(result, colorbar=False)
         (nodes,) = [artist for artist in ax.collections if artist.get_gid() == "nodes"]

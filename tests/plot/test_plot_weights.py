@@ -40,10 +40,10 @@ class TestWeights:
         assert_inside(ax, ax.texts)
 
     def test_what_has_a_trajectory(self, ops):
-        word = ops.trajectory([1, 0, 1])
+        W = ops.trajectory([1, 0, 1])
         result = mdt.search(ops, n_clusters=2, strategy=[1, 0, 1], t=3)
-        estimator = SimpleNamespace(trajectory_=word)
-        for source in (word, result, estimator, (1, 0, 1), np.eye(2)[[1, 0, 1]]):
+        estimator = SimpleNamespace(trajectory_=W)
+        for source in (W, result, estimator, (1, 0, 1), np.eye(2)[[1, 0, 1]]):
             ax = plot.weights(source, names=["a", "b"])
             np.testing.assert_array_equal(np.asarray(ax.collections[0].get_array()).ravel(), [0, 1, 0, 1, 0, 1])
             assert tick_labels(ax.yaxis) == ["a", "b"]

@@ -65,11 +65,11 @@ def test_every_kind_of_member(views, rng, extend, dtype):
     assert_agrees(ops, rng.dirichlet(np.ones(len(ops)), size=2))
 
 
-@pytest.mark.parametrize("word", [[0], [1, 1], [2, 0, 1], [3, 0], [4, 4]])
-def test_words_have_gradients_for_members_that_they_leave_out(ops, word):
+@pytest.mark.parametrize("sequence", [[0], [1, 1], [2, 0, 1], [3, 0], [4, 4]])
+def test_sequences_have_gradients_for_members_that_they_leave_out(ops, sequence):
     ops = ops.with_identity().with_uniform()
-    assert_agrees(ops, np.eye(len(ops))[word])
-    assert contrastive_loss(ops, word) == contrastive_loss(ops, ops.trajectory(word))
+    assert_agrees(ops, np.eye(len(ops))[sequence])
+    assert contrastive_loss(ops, sequence) == contrastive_loss(ops, ops.trajectory(sequence))
 
 
 def test_asymmetric_walks(rng):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from helpers.searches import SEARCHES, WEIGHTS, WORDS, assert_consistent, key_of, lazy, search, tiny, words_of
+from helpers.searches import SEARCHES, SEQUENCES, WEIGHTS, assert_consistent, key_of, lazy, search, sequences_of, tiny
 
 
 class TestHistory:
@@ -18,23 +18,23 @@ class TestHistory:
         if grow == "right" and strategy == "exhaustive":
             pytest.skip("grows to the left only")
         res = search(tiny(n_views=3), strategy=strategy, max_steps=3, grow=grow)
-        words = words_of(res)
-        for word, parent, depth in zip(words, res.history["parent"], res.history["depth"], strict=True):
-            assert depth == len(word)
-            shorter = word[:-1] if grow == "left" else word[1:]
-            assert (words[parent] if parent >= 0 else ()) == shorter
+        sequences = sequences_of(res)
+        for sequence, parent, depth in zip(sequences, res.history["parent"], res.history["depth"], strict=True):
+            assert depth == len(sequence)
+            shorter = sequence[:-1] if grow == "left" else sequence[1:]
+            assert (sequences[parent] if parent >= 0 else ()) == shorter
 
     @pytest.mark.parametrize("strategy", ["random", "mcts"])
     def test_parents_that_were_evaluated(self, strategy):
         res = search(tiny(n_views=3), strategy=strategy, **SEARCHES[strategy])
-        words = words_of(res)
-        for word, parent, depth in zip(words, res.history["parent"], res.history["depth"], strict=True):
-            assert depth == len(word)
+        sequences = sequences_of(res)
+        for sequence, parent, depth in zip(sequences, res.history["parent"], res.history["depth"], strict=True):
+            assert depth == len(sequence)
             if parent >= 0:
-                assert word[: len(words[parent])] == words[parent] != word
+                assert sequence[: len(sequences[parent])] == sequences[parent] != sequence
 
-    @pytest.mark.parametrize("strategy", WORDS)
-    def test_no_word_is_evaluated_twice(self, strategy):
+    @pytest.mark.parametrize("strategy", SEQUENCES)
+    def test_no_sequence_is_evaluated_twice(self, strategy):
         calls = []
 
         def quality(ops, labels, coordinates):
@@ -43,12 +43,12 @@ class TestHistory:
 
         options = {"t": 1, "n_samples": 50} if strategy == "random" else SEARCHES[strategy]
         res = search(lazy(n_views=2), strategy=strategy, quality=quality, **options)
-        assert len(set(words_of(res))) == res.n_evaluations
+        assert len(set(sequences_of(res))) == res.n_evaluations
         assert len(calls) == len(set(calls)) == res.n_evaluations
         if strategy == "random":
-            assert sorted(words_of(res)) == [(0,), (1,)]
+            assert sorted(sequences_of(res)) == [(0,), (1,)]
 
-    @pytest.mark.parametrize("strategy", [*WORDS, *WEIGHTS])
+    @pytest.mark.parametrize("strategy", [*SEQUENCES, *WEIGHTS])
     @pytest.mark.parametrize("native", [True, False], ids=["native", "callable"])
     @pytest.mark.parametrize("budget", [1, 3, 5])
     def test_budgets_are_exact(self, strategy, native, budget):
@@ -102,7 +102,7 @@ class TestMemory:
         reference = search(ops, **options)
         for budget in (least, least + 1, 2 * least, 5 * least, 100 * least):
             res = search(ops, memory_budget=budget, **options)
-            assert words_of(res) == words_of(reference)
+            assert sequences_of(res) == sequences_of(reference)
             for column in ("score", "parent", "depth"):
                 np.testing.assert_array_equal(res.history[column], reference.history[column])
             assert res.trajectory.word == reference.trajectory.word

@@ -13,7 +13,7 @@ import pytest
 import mdt_fast as mdt
 from helpers import searches
 from helpers.documents import change, remove
-from helpers.results import N_SAMPLES, make_result, unscored_result, weight_result, word_result
+from helpers.results import N_SAMPLES, make_result, sequence_result, unscored_result, weight_result
 from mdt_fast._search.result import HISTORY_DTYPE, SearchResult
 
 
@@ -37,7 +37,7 @@ def assert_same(first, second):
     assert second.history.dtype == HISTORY_DTYPE
 
 
-EVERY_KIND = [word_result, weight_result, unscored_result, stopped_result, infinite_result]
+EVERY_KIND = [sequence_result, weight_result, unscored_result, stopped_result, infinite_result]
 
 
 @pytest.mark.parametrize("make", EVERY_KIND)
@@ -61,14 +61,14 @@ def test_round_trip_through_a_file(ops, make, tmp_path):
 
 
 def test_the_dict_shares_nothing_with_the_result(ops):
-    result = word_result(ops)
+    result = sequence_result(ops)
     d = result.to_dict()
     back = SearchResult.from_dict(d, ops)
     d["settings"]["probabilities"][0][0] = 7
     d["candidates"][0][0] = 1
     d["labels"][0] = 2
     for untouched in (result, back):
-        assert_same(word_result(ops), untouched)
+        assert_same(sequence_result(ops), untouched)
 
 
 def test_weights_of_the_answer_keep_their_last_digits(ops):
@@ -83,20 +83,20 @@ def test_weights_of_the_answer_keep_their_last_digits(ops):
 
 
 def test_results_pickle(ops):
-    assert_same(word_result(ops), pickle.loads(pickle.dumps(word_result(ops))))
+    assert_same(sequence_result(ops), pickle.loads(pickle.dumps(sequence_result(ops))))
 
 
 def test_a_result_is_frozen(ops):
     with pytest.raises(AttributeError):
-        word_result(ops).score = 1.0
+        sequence_result(ops).score = 1.0
 
 
 def test_repr(ops):
-    text = repr(word_result(ops, stopped="max_evaluations"))
+    text = repr(sequence_result(ops, stopped="max_evaluations"))
     assert text == (
         "SearchResult(strategy='beam', score=7.5, trajectory=1-0-0, 8 evaluations, stopped='max_evaluations')"
     )
-    assert "stopped" not in repr(word_result(ops))
+    assert "stopped" not in repr(sequence_result(ops))
     assert "trajectory=weights of 3 steps, 5 evaluations" in repr(weight_result(ops))
     assert "score=nan, trajectory=0-1-1, 1 evaluation)" in repr(unscored_result(ops))
 
@@ -104,24 +104,24 @@ def test_repr(ops):
 class TestSave:
     def test_what_json_cannot_hold_leaves_the_file_alone(self, ops, tmp_path):
         path = tmp_path / "result.json"
-        word_result(ops).save(path)
+        sequence_result(ops).save(path)
         before = path.read_bytes()
         with pytest.raises(TypeError):
-            word_result(ops, settings={"quality": print}).save(path)
+            sequence_result(ops, settings={"quality": print}).save(path)
         with pytest.raises(ValueError, match="not JSON compliant"):
-            word_result(ops, settings={"tol": float("nan")}).save(path)
+            sequence_result(ops, settings={"tol": float("nan")}).save(path)
         assert path.read_bytes() == before
         assert len(list(tmp_path.iterdir())) == 1
 
     def test_a_move_that_fails_leaves_nothing_behind(self, ops, tmp_path):
         (tmp_path / "taken").mkdir()
         with pytest.raises(OSError, match="taken"):
-            word_result(ops).save(tmp_path / "taken")
+            sequence_result(ops).save(tmp_path / "taken")
         assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]
 
     def test_a_missing_folder_is_an_os_error(self, ops, tmp_path):
         with pytest.raises(FileNotFoundError):
-            word_result(ops).save(tmp_path / "absent" / "result.json")
+            sequence_result(ops).save(tmp_path / "absent" / "result.json")
 
 
 class TestLoad:
@@ -140,7 +140,7 @@ class TestLoad:
 
     def test_truncated(self, ops, tmp_path):
         path = tmp_path / "half.json"
-        word_result(ops).save(path)
+        sequence_result(ops).save(path)
         path.write_bytes(path.read_bytes()[:-20])
         with pytest.raises(ValueError, match=r"half\.json: expected a saved SearchResult"):
             SearchResult.load(path, ops)
@@ -156,7 +156,7 @@ class TestLoad:
             SearchResult.load(path, ops)
 
 
-REFUSED_WORDS = [
+REFUSED_SEQUENCES = [
     (change("format", to="other"), r"format: expected 'mdt_fast.SearchResult', got 'other'"),
     (remove("format"), r"format: expected 'mdt_fast.SearchResult', got None"),
     (change("version", to=2), "version: expected 1, got 2"),
@@ -228,9 +228,11 @@ REFUSED_WEIGHTS = [
 
 
 class TestFromDict:
-    @pytest.mark.parametrize(("damage", "message"), REFUSED_WORDS, ids=[message[:50] for _, message in REFUSED_WORDS])
-    def test_damaged_words(self, ops, damage, message):
-        self.check_refusal(word_result(ops), ops, damage, message)
+    @pytest.mark.parametrize(
+        ("damage", "message"), REFUSED_SEQUENCES, ids=[message[:50] for _, message in REFUSED_SEQUENCES]
+    )
+    def test_damaged_sequences(self, ops, damage, message):
+        self.check_refusal(sequence_result(ops), ops, damage, message)
 
     @pytest.mark.parametrize(
         ("damage", "message"), REFUSED_WEIGHTS, ids=[message[:50] for _, message in REFUSED_WEIGHTS]
@@ -251,7 +253,7 @@ class TestFromDict:
             SearchResult.from_dict(given, ops)
 
     def test_other_operators(self, ops, rng):
-        d = word_result(ops).to_dict()
+        d = sequence_result(ops).to_dict()
         with pytest.raises(ValueError, match=r"ops: expected the members .* got \['view 0', 'view 1', 'identity'\]"):
             SearchResult.from_dict(d, ops.with_identity())
         fewer = mdt.build_operators([rng.normal(size=(39, 3)), rng.normal(size=(39, 2))])
@@ -262,8 +264,8 @@ class TestFromDict:
 
 
 class TestFrame:
-    def test_words(self, ops):
-        result = word_result(ops)
+    def test_sequences(self, ops):
+        result = sequence_result(ops)
         frame = result.to_frame()
         assert list(frame.columns) == ["node", "parent", "depth", "score", "seconds", "trajectory"]
         assert len(frame) == result.n_evaluations == 8
@@ -279,4 +281,4 @@ class TestFrame:
     def test_without_pandas(self, ops, monkeypatch):
         monkeypatch.setitem(sys.modules, "pandas", None)
         with pytest.raises(ImportError, match="to_frame needs pandas: pip install pandas"):
-            word_result(ops).to_frame()
+            sequence_result(ops).to_frame()

@@ -6,11 +6,21 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from helpers.searches import SEARCHES, WORDS, K, all_words, assert_consistent, composed, search, tiny, words_of
+from helpers.searches import (
+    SEARCHES,
+    SEQUENCES,
+    K,
+    all_sequences,
+    assert_consistent,
+    composed,
+    search,
+    sequences_of,
+    tiny,
+)
 
 
 class TestScores:
-    @pytest.mark.parametrize("strategy", [*WORDS, "convex", "direct", "cma"])
+    @pytest.mark.parametrize("strategy", [*SEQUENCES, "convex", "direct", "cma"])
     @pytest.mark.parametrize("seed", [0, 7])
     def test_every_node_is_the_composition_of_public_functions(self, strategy, seed):
         ops = tiny(3)
@@ -72,15 +82,15 @@ class TestScores:
     def test_a_view_without_weight_has_no_say(self):
         ops = tiny(6)
         one = search(ops, view_weights=[1, 0], max_steps=3)
-        for word, score in zip(one.candidates, one.history["score"], strict=True):
-            labels = composed(ops, word)[1]
+        for sequence, score in zip(one.candidates, one.history["score"], strict=True):
+            labels = composed(ops, sequence)[1]
             assert score == mdt.quality.calinski_harabasz(ops, labels, per_view=True)[0]
 
     def test_smaller_is_better_is_negated(self):
         ops = tiny(6)
         res = search(ops, quality="davies_bouldin", strategy="exhaustive", max_steps=3)
         assert (res.history["score"] < 0).all()
-        smallest = min(-composed(ops, word, quality="davies_bouldin")[0] for word in all_words(2, 3))
+        smallest = min(-composed(ops, sequence, quality="davies_bouldin")[0] for sequence in all_sequences(2, 3))
         assert res.score == -smallest
 
     @pytest.mark.parametrize("n_clusters", [None, K])
@@ -88,8 +98,8 @@ class TestScores:
     def test_contrastive_as_a_quality(self, n_clusters, view_weights):
         ops = tiny(6)
         res = search(ops, n_clusters, quality="contrastive", max_steps=3, view_weights=view_weights)
-        for word, score in zip(res.candidates, res.history["score"], strict=True):
-            loss = mdt.quality.contrastive_loss(ops, word, view_weights=view_weights)
+        for sequence, score in zip(res.candidates, res.history["score"], strict=True):
+            loss = mdt.quality.contrastive_loss(ops, sequence, view_weights=view_weights)
             assert score == pytest.approx(-loss, rel=1e-12)
         assert res.score == res.history["score"].max() < 0
 
@@ -102,8 +112,8 @@ class TestScores:
 
         res = search(ops, quality=quality, max_steps=3, n_components=2)
         assert len(given) == res.n_evaluations
-        for word, score in zip(res.candidates, res.history["score"], strict=True):
-            assert score == composed(ops, word, quality=quality, n_components=2)[0]
+        for sequence, score in zip(res.candidates, res.history["score"], strict=True):
+            assert score == composed(ops, sequence, quality=quality, n_components=2)[0]
         for operators, labels, coordinates in given:
             assert operators is ops
             assert labels.shape == (16,)
@@ -134,6 +144,6 @@ class TestScores:
         first, again, other = (
             search(ops, strategy="random", t=6, n_samples=8, random_state=seed) for seed in (1, 1, 2)
         )
-        assert words_of(first) == words_of(again)
+        assert sequences_of(first) == sequences_of(again)
         np.testing.assert_array_equal(first.history["score"], again.history["score"])
-        assert words_of(first) != words_of(other)
+        assert sequences_of(first) != sequences_of(other)

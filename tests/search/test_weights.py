@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from helpers.searches import K, assert_consistent, composed, search, tiny, words_of
+from helpers.searches import K, assert_consistent, composed, search, sequences_of, tiny
 
 
 class TestConvex:
@@ -40,11 +40,11 @@ class TestGiven:
         assert res.score == composed(ops, np.full((4, 3), 1 / 3))[0]
 
     @pytest.mark.parametrize("given", [[0, 1, 1], (0, 1, 1), ["view 0", "view 1", "view 1"]], ids=repr)
-    def test_a_word(self, given):
+    def test_a_sequence(self, given):
         ops = tiny()
         res = search(ops, strategy=given)
         assert_consistent(res, ops)
-        assert words_of(res) == [(0, 1, 1)]
+        assert sequences_of(res) == [(0, 1, 1)]
         assert res.trajectory.word == (0, 1, 1)
         assert res.score == composed(ops, [0, 1, 1])[0]
         assert res.best == 0

@@ -54,7 +54,7 @@ def test_cells_are_those_that_were_published():
     assert "| MDT-Direct | 2 x 3" in table
     assert "0.50 / 0.00" in table
     assert dataset_table("other", cells).count("\n") == 1
-    counts = [[word.strip() for word in line.split("|")[1:-1]] for line in summary(cells).splitlines()[2:]]
+    counts = [[entry.strip() for entry in line.split("|")[1:-1]] for line in summary(cells).splitlines()[2:]]
     assert [(name, int(n), int(yes) + int(no), int(m)) for name, n, yes, no, m, _, _ in counts] == [
         ("AMI", 1, 1, 1), ("ARI", 1, 1, 1), ("CH", 1, 1, 1)
     ]  # fmt: skip

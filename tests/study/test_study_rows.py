@@ -176,7 +176,7 @@ def test_an_estimator_with_other_parameters_takes_no_row(blobs, rows, performed)
     assert scores[0] == scores[2] != scores[1]
 
 
-@pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["nothing", "a letter", "some values", "all but the end"])
+@pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["nothing", "a character", "some values", "all but the end"])
 def test_a_line_cut_short_by_a_crash_is_taken_off(arguments, finished, performed, expected, content, kept):
     *whole, last = finished.read_bytes().splitlines(keepends=True)
     finished.write_bytes(b"".join(whole) + last[:kept])

@@ -163,17 +163,17 @@ def test_a_measure_without_percent_is_compared_as_it_is_printed():
 
 
 @pytest.mark.parametrize(
-    ("letter", "escaped"),
+    ("character", "escaped"),
     [
-        *((letter, "\\" + letter) for letter in "&%$#_{}"),
+        *((character, "\\" + character) for character in "&%$#_{}"),
         ("~", r"\textasciitilde{}"),
         ("^", r"\textasciicircum{}"),
         ("\\", r"\textbackslash{}"),
     ],
 )
-def test_latex_escapes_names(letter, escaped):
+def test_latex_escapes_names(character, escaped):
     cell = Cell(0.5, 0.0, 0.0, 0.0, 1, 1)
-    table = Table("ami", [f"d{letter}1"], [f"m{letter}2"], {(f"d{letter}1", f"m{letter}2"): cell}, {})
+    table = Table("ami", [f"d{character}1"], [f"m{character}2"], {(f"d{character}1", f"m{character}2"): cell}, {})
     lines = table.to_latex().splitlines()
     assert lines[2] == rf"Method & d{escaped}1 \\"
     assert lines[4].startswith(f"m{escaped}2 & ")
