@@ -23,7 +23,7 @@ TRANSFORMED = [*[(name, {}) for name in WITH_TRANSFORM], ("DM", {"view": 1, "t":
 
 
 @pytest.mark.parametrize(("name", "parameters"), TRANSFORMED)
-def test_training_samples_land_on_their_own_coordinates(name, parameters):
+def test_training_samples_get_their_own_coordinates(name, parameters):
     Xs = make_views(200)
     found = fit(name, Xs, n_components=4, **parameters)
     assert_allclose(found.transform(Xs), found.embedding_, atol=1e-9 * np.abs(found.embedding_).max())
@@ -56,7 +56,7 @@ def test_one_cluster_has_no_score():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_number_of_clusters_there_are_none(name):
+def test_no_clusters_without_n_clusters(name):
     found = fit(name)
     assert found.embedding_.shape == (100, 2)
     assert_array_equal(clone(found).fit_transform(make_views()), found.embedding_)
@@ -64,7 +64,7 @@ def test_without_a_number_of_clusters_there_are_none(name):
         assert not hasattr(found, attribute)
 
 
-def test_clusters_of_an_earlier_fit_are_forgotten():
+def test_refitting_removes_clusters():
     found = fit("AD", n_clusters=3).set_params(n_clusters=None).fit(make_views())
     assert [name for name in ("labels_", "score_", "cluster_centers_") if hasattr(found, name)] == []
 
@@ -88,7 +88,7 @@ def test_diffusion_maps_of_a_view_by_name():
 
 
 @pytest.mark.parametrize("name", ["AD", "MVD"])
-def test_as_scikit_learn_wants_them(name):
+def test_scikit_learn_conventions(name):
     Xs = make_views()
     baseline = mdt.baselines.make(name, n_components=3, n_clusters=4, n_neighbors=10)
     again = clone(baseline)
@@ -144,7 +144,7 @@ class Palindrome(mdt.baselines.TrajectoryBaseline):
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_class_of_ones_own():
+def test_register_a_class():
     mdt.baselines.register("there and back", Palindrome)
     assert mdt.baselines.names() == [*NAMES, "there and back"]
     Xs = make_views()
@@ -156,7 +156,7 @@ def test_a_class_of_ones_own():
 
 
 @pytest.mark.usefixtures("registry")
-def test_names_that_cannot_be_registered():
+def test_register_refuses_names():
     for name in ("AD", 3):
         with pytest.raises(ValueError, match=f"name: expected a name other than 'DM', .*, got {name!r}"):
             mdt.baselines.register(name, Palindrome)
@@ -224,7 +224,7 @@ def test_bad_parameters(name, parameters, error, message):
         fit(name, **parameters)
 
 
-def test_cross_diffusion_of_three_views_says_how_much_memory_it_needs(monkeypatch):
+def test_cross_diffusion_of_three_views_states_its_memory(monkeypatch):
     Xs = make_views(n_views=3)
     with pytest.raises(MemoryError, match=r"needs .* GB, but memory_budget is 1e-06 GB") as refusal:
         fit("CrD", Xs, memory_budget=1000)
@@ -245,7 +245,7 @@ def test_cross_diffusion_of_three_views_checks_tol():
 
 @pytest.mark.parametrize("n_samples", [2, 3, 10])
 @pytest.mark.parametrize(("name", "n_views"), [*[(name, 2) for name in NAMES], ("MVD", 3), ("CrD", 3)])
-def test_as_many_components_as_there_are(name, n_views, n_samples):
+def test_all_components(name, n_views, n_samples):
     found = fit(name, make_views(n_samples, n_views), n_components=n_samples - 1, n_neighbors=n_samples - 1)
     assert found.embedding_.shape == (n_samples, n_samples - 1)
     assert np.isfinite(found.embedding_).all()

@@ -77,7 +77,7 @@ CASES = {
 @pytest.mark.parametrize(("graph", "dtype"), PRECISIONS, ids=str)
 @pytest.mark.parametrize(("n_samples", "n_views"), [(150, 2), (70, 3)])
 @pytest.mark.parametrize("case", CASES)
-def test_equal_the_dense_version(case, n_samples, n_views, graph, dtype):
+def test_equals_the_dense_version(case, n_samples, n_views, graph, dtype):
     name, parameters, dense = CASES[case]
     Xs = make_views(n_samples, n_views)
     found = fit(name, Xs, n_components=N_COMPONENTS, tol=1e-10, dtype=dtype, **parameters(n_views), **graph)
@@ -118,7 +118,7 @@ def test_composite_difference_equals_the_dense_version(graph, dtype):
 
 @pytest.mark.parametrize("n_views", [2, 3])
 @pytest.mark.parametrize(("options", "n_steps"), [({}, 20), ({"preset": "published"}, 25), ({"n_steps": 1}, 1)])
-def test_cross_diffusion_goes_its_number_of_steps(options, n_steps, n_views):
+def test_number_of_steps_of_cross_diffusion(options, n_steps, n_views):
     found = fit("CrD", make_views(n_views=n_views), n_components=N_COMPONENTS, tol=1e-10, **options)
     graph = {key: value for key, value in options.items() if key == "preset"}
     A = oracle.cross_diffusion(dense_graphs(n_views=n_views, **graph)[1], n_steps)
@@ -128,7 +128,7 @@ def test_cross_diffusion_goes_its_number_of_steps(options, n_steps, n_views):
 
 
 @pytest.mark.parametrize("n_views", [2, 3])
-def test_cross_diffusion_until_nothing_is_left(n_views):
+def test_cross_diffusion_of_many_steps(n_views):
     """All but the first value are rounding; they are said to be, without complaint."""
     found = fit("CrD", make_views(n_views=n_views), n_steps=1000)
     assert (found.singular_values_ < 1e-12).all()
@@ -137,7 +137,7 @@ def test_cross_diffusion_until_nothing_is_left(n_views):
 
 @pytest.mark.parametrize("n_views", [2, 3])
 @pytest.mark.parametrize("t", [1, 3])
-def test_multiview_diffusion_as_each_view_sees_the_samples(n_views, t):
+def test_multiview_diffusion_of_each_view(n_views, t):
     Xs = make_views(n_views=n_views)
     found = fit("MVD", Xs, n_components=N_COMPONENTS, view=1, t=t, tol=1e-10)
     expected, powers = oracle.eigen_coordinates(
@@ -182,7 +182,7 @@ SEQUENCES = [
 
 
 @pytest.mark.parametrize(("name", "parameters", "sequence"), SEQUENCES)
-def test_are_trajectories(name, parameters, sequence):
+def test_baselines_are_trajectories(name, parameters, sequence):
     Xs = make_views(n_views=3)
     found = fit(name, Xs, n_components=4, tol=1e-5, random_state=7, **parameters)
     W = mdt.build_operators(Xs, n_neighbors=10).trajectory(sequence)
@@ -191,12 +191,12 @@ def test_are_trajectories(name, parameters, sequence):
     assert found.geometry_.trajectory is found.trajectory_
 
 
-def test_powered_alternating_diffusion_once_is_alternating_diffusion():
+def test_first_power_of_alternating_diffusion():
     assert_array_equal(fit("p-AD", t=1).embedding_, fit("AD").embedding_)
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("AD", {}), ("ID", {"t": 1}), ("mean", {}), ("AA", {})])
-def test_with_one_view_all_are_its_walk(name, parameters):
+def test_one_view_gives_its_walk(name, parameters):
     X = make_views()[0]
     found = fit(name, [X], n_components=N_COMPONENTS, tol=1e-10, **parameters)
     assert_same_up_to_sign(found.embedding_, singular(oracle.operator(X, n_neighbors=10)), TOLERANCE["float64"])
@@ -233,7 +233,7 @@ def test_times_of_integrated_diffusion():
     assert fit("ID", Xs, t=["auto", 2]).t_ == [found.t_[0], 2]
 
 
-def test_estimated_times_of_integrated_diffusion_are_near_the_exact_ones(monkeypatch):
+def test_estimated_times_are_near_the_exact_times(monkeypatch):
     Xs = mdt.datasets.make_multiview_blobs(1000, n_views=3, n_features=[4, 10, 30], random_state=0, cluster_std=4).views
     methods = []
 
@@ -265,25 +265,25 @@ def cross_mean(Ps, middle):
     return lambda B: (cross_step(Ps, middle, 0, 3, B) + cross_step(Ps, middle, 1, 3, B)) / 2
 
 
-def there_and_back(Ps, sign):
+def composite(Ps, sign):
     return lambda B: Ps[1] @ (Ps[0].T @ B) + sign * (Ps[0] @ (Ps[1].T @ B))
 
 
 # Parameters, and products with the operator and its transpose, from sparse walks.
 LARGE = {
-    "similarity": ("ComD", {}, lambda Ps: there_and_back(Ps, 1), lambda Ps: there_and_back(Ps, 1)),
+    "similarity": ("ComD", {}, lambda Ps: composite(Ps, 1), lambda Ps: composite(Ps, 1)),
     "difference": (
         "ComD",
         {"operator": "difference"},
-        lambda Ps: there_and_back(Ps, -1),
-        lambda Ps: lambda B: -there_and_back(Ps, -1)(B),
+        lambda Ps: composite(Ps, -1),
+        lambda Ps: lambda B: -composite(Ps, -1)(B),
     ),
     "cross": ("CrD", {"n_steps": 3}, lambda Ps: cross_mean(Ps, Ps), lambda Ps: cross_mean(Ps, [P.T for P in Ps])),
 }
 
 
 @pytest.mark.parametrize("case", LARGE)
-def test_large_sets_are_embedded_in_their_own_order(case):
+def test_large_sets_keep_the_order_of_samples(case):
     """From 16,384 points on the work is done in another order of the points."""
     name, parameters, product, transposed = LARGE[case]
     n, tol = 17_000, 1e-6

@@ -46,7 +46,7 @@ def scores(method, data):
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in LOADERS])
-def test_scores_are_the_published_ones(name):
+def test_scores_equal_the_published_scores(name):
     data = fetch(LOADERS[name])
     off = []
     print(f"\n{name:18} {'AMI':14} {'published':14} {'CH':12} published")

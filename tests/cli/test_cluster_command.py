@@ -18,7 +18,7 @@ from mdt_fast import MDTClustering
 pytest.importorskip("click")
 
 
-def test_cluster_gives_what_the_functions_give(clustered, data):
+def test_cluster_equals_the_functions(clustered, data):
     assert names_in(clustered.folder) == CLUSTER_FILES
     ops = mdt.build_operators(data.views, kernel="adaptive")
     selection = mdt.select_time(ops)
@@ -37,7 +37,7 @@ def test_cluster_gives_what_the_functions_give(clustered, data):
     assert_allclose(table["confidence"], fitted.confidence_, atol=1e-12)
 
 
-def test_the_saved_consensus_is_that_of_the_functions(clustered, data):
+def test_saved_consensus_equals_the_functions(clustered, data):
     ops = mdt.build_operators(data.views, kernel="adaptive")
     saved = mdt.SearchResult.load(clustered.folder / "search.json", ops)
     found = mdt.search(ops, N_CLUSTERS, strategy="consensus", t=saved.t)
@@ -46,7 +46,7 @@ def test_the_saved_consensus_is_that_of_the_functions(clustered, data):
     assert_array_equal(saved.labels, found.labels)
 
 
-def test_cluster_by_one_trajectory(run, folder, data):
+def test_cluster_with_one_trajectory(run, folder, data):
     assert run("cluster", "views.npz", "-n", N_CLUSTERS, "--strategy", "beam", "--no-report", "-o", "out").code == 0
     ops = mdt.build_operators(data.views)
     selection = mdt.select_time(ops)
@@ -66,7 +66,7 @@ def test_cluster_by_one_trajectory(run, folder, data):
     assert_array_equal(table["label"], MDTClustering(N_CLUSTERS, strategy="beam").fit_predict(data.views))
 
 
-def test_cluster_tells_what_it_did(clustered, data):
+def test_cluster_prints_a_summary(clustered, data):
     labels = read_table(clustered.folder / "labels.csv")["label"]
     agreement = adjusted_mutual_info_score(data.target, labels)
     assert "150 samples: camera (4 columns), scanner (4 columns)" in clustered.stdout
@@ -114,7 +114,7 @@ def test_samples_without_names_are_numbered(run, folder, data):
     ],
     ids=["direct", "graph", "tree", "published", "auto", "gaussian", "published consensus", "silhouette"],
 )
-def test_options_reach_the_functions(run, folder, data, argv, arguments):
+def test_options_are_passed_to_the_functions(run, folder, data, argv, arguments):
     assert run(*CLUSTER, *argv).code == 0
     expected = MDTClustering(N_CLUSTERS, t=2, **arguments).fit(data.views)
     assert_array_equal(read_table("out/labels.csv")["label"], expected.labels_)
@@ -125,7 +125,7 @@ def test_options_reach_the_functions(run, folder, data, argv, arguments):
 
 
 @pytest.mark.parametrize("strategy", ["beam", "auto"])
-def test_one_file_or_several_make_no_difference(run, folder, data, strategy):
+def test_one_file_equals_several(run, folder, data, strategy):
     for name, view in data.views.items():
         np.save(f"{name}.npy", view)
     run(*CLUSTER, "--strategy", strategy)
@@ -134,13 +134,13 @@ def test_one_file_or_several_make_no_difference(run, folder, data, strategy):
         assert Path("out", name).read_bytes() == Path("other", name).read_bytes()
 
 
-def test_selection_takes_the_views_in_the_order_given(run, folder):
+def test_selection_keeps_the_given_order(run, folder):
     run(*CLUSTER, "--select", "scanner", "--select", "camera")
     assert json.loads(Path("out/trajectory.json").read_text())["members"] == ["scanner", "camera"]
 
 
 @pytest.mark.parametrize("strategy", ["mcts", "auto"])
-def test_one_seed_gives_one_result_at_any_number_of_threads(run, folder, strategy):
+def test_same_seed_same_result_at_any_number_of_threads(run, folder, strategy):
     for out, jobs in (("out", 1), ("other", 2)):
         run(*CLUSTER, "--strategy", strategy, "--seed", 3, "--jobs", jobs, "-o", out)
     run(*CLUSTER, "--strategy", strategy, "--seed", 4, "-o", "third")
@@ -193,7 +193,7 @@ def test_quiet_prints_nothing_but_errors(run, folder):
 
 @pytest.mark.parametrize("limit", [["--max-evaluations", 5], ["--time-limit", 0]], ids=["evaluations", "seconds"])
 @pytest.mark.parametrize("command", [CLUSTER, CONSENSUS], ids=["beam", "consensus"])
-def test_limits_stop_a_search_with_the_best_so_far(run, folder, limit, command):
+def test_limits_return_the_best_candidate(run, folder, limit, command):
     document = json.loads(run(*command, *limit, "--json").out)
     assert document["stopped"] == limit[0].removeprefix("--").replace("-", "_")
     done = run(*command, *limit)
@@ -201,7 +201,7 @@ def test_limits_stop_a_search_with_the_best_so_far(run, folder, limit, command):
     assert f"stopped by {document['stopped']}" in done.out
 
 
-def test_checkpoint_goes_on_where_the_search_stopped(run, folder, data):
+def test_checkpoint_resumes_the_search(run, folder, data):
     run(*CLUSTER, "--checkpoint", "known.json", "--max-evaluations", 6)
     known = {tuple(e["word"]): e["seconds"] for e in json.loads(Path("known.json").read_text())["evaluations"]}
     assert len(known) >= 6

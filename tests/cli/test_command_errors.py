@@ -86,7 +86,7 @@ def test_wrong_usage_is_named(run, folder, argv, match):
     assert names_in(folder) == ["views.npz"]
 
 
-def test_wrong_usage_is_a_document_too(run):
+def test_wrong_usage_as_json(run):
     done = run(*CLUSTER, "--seed", -1, "--json")
     assert (done.code, "-1 is not in the range" in done.err) == (2, True)
     assert "-1 is not in the range" in json.loads(done.out)["error"]
@@ -96,7 +96,7 @@ def test_wrong_usage_is_a_document_too(run):
     ("argv", "match"),
     [([], "Missing argument 'FILES...'"), (["views.npz"], "Missing option '--n-clusters'")],
 )
-def test_what_is_missing_is_named(run, folder, argv, match):
+def test_missing_arguments_are_named(run, folder, argv, match):
     done = run("cluster", *argv)
     assert (done.code, match in done.err) == (2, True)
 
@@ -134,7 +134,7 @@ def test_a_failing_report_leaves_earlier_results(run, folder, monkeypatch, earli
     assert done.code == code
 
 
-def test_results_that_cannot_be_moved_leave_earlier_ones(run, folder, earlier):
+def test_earlier_results_stay_when_files_cannot_be_moved(run, folder, earlier):
     Path("out/search.json").unlink()
     Path("out/search.json/inner").mkdir(parents=True)
     del earlier["search.json"]

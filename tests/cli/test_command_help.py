@@ -18,7 +18,7 @@ from mdt_fast._cli.main import cli  # noqa: E402
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])
-def test_help_has_examples_that_can_be_called(run, command):
+def test_examples_of_help_are_valid(run, command):
     done = run(*filter(None, [command]), "--help")
     assert (done.code, done.err) == (0, "")
     examples = re.findall(r"^ +mdt-fast (\w+)(.*)$", done.out, re.MULTILINE)
@@ -81,7 +81,7 @@ main()
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
 
 
-def test_without_click_one_is_told_what_to_install(folder):
+def test_message_without_click(folder):
     done = run_without("click", folder, "--help")
     assert done.returncode != 0
     assert done.stdout == ""
@@ -89,7 +89,7 @@ def test_without_click_one_is_told_what_to_install(folder):
 
 
 @pytest.mark.parametrize("argv", [CLUSTER[:4], EMBED[:2], ["demo"]], ids=lambda argv: argv[0])
-def test_without_matplotlib_one_is_told_at_the_start(folder, argv):
+def test_message_without_matplotlib(folder, argv):
     done = run_without("matplotlib", folder, *argv, "-o", "out")
     assert done.returncode in (1, 2)
     assert done.stdout == ""
@@ -97,7 +97,7 @@ def test_without_matplotlib_one_is_told_at_the_start(folder, argv):
     assert not Path("out").exists()
 
 
-def test_without_matplotlib_there_are_results_without_a_report(folder):
+def test_results_without_matplotlib(folder):
     done = run_without("matplotlib", folder, *CLUSTER[:4], "--no-report", "-o", "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert names_in("out") == [name for name in CLUSTER_FILES if name != "report.html"]

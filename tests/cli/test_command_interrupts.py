@@ -35,14 +35,14 @@ def run_on_terminal(run, monkeypatch):
 
 
 @pytest.mark.parametrize("command", [CLUSTER, [*CONSENSUS, "--max-evaluations", 9], EMBED], ids=lambda c: str(c[:4:3]))
-def test_a_bar_on_a_terminal(run_on_terminal, command):
+def test_progress_bar_on_a_terminal(run_on_terminal, command):
     code, seen = run_on_terminal(*command)
     assert code == 0
     assert re.search(r"\rsearch \[#+\] (\d+)/\1 .*left\r\n$", seen)
 
 
 @pytest.mark.parametrize("option", ["--json", "--quiet"])
-def test_no_bar_where_nothing_else_is_wanted(run_on_terminal, option):
+def test_no_progress_bar_with_json_or_quiet(run_on_terminal, option):
     assert run_on_terminal(*CLUSTER, option) == (0, "")
 
 
@@ -97,7 +97,7 @@ LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--t", 8, "--max-e
     ids=["search", "gradient", "time"],
 )
 @pytest.mark.parametrize("has_results", [False, True], ids=["new", "over results"])
-def test_an_interrupt_ends_a_run_without_a_trace(request, start, folder, argv, wait, has_results):
+def test_an_interrupt_leaves_no_files(request, start, folder, argv, wait, has_results):
     if has_results:
         earlier = request.getfixturevalue("earlier")
     process = start(*argv)
@@ -118,7 +118,7 @@ def test_an_interrupt_ends_a_run_without_a_trace(request, start, folder, argv, w
     [("numpy.lib", "NumpyVersion"), ("numpy._core._dtype", "__str__")],
     ids=["first array", "type of an array"],
 )
-def test_an_interrupt_on_the_way_into_the_core_is_heard(folder, module, function):
+def test_an_interrupt_at_the_call_of_the_core(folder, module, function):
     pytest.importorskip(module)
     script = f"""
 import {module} as place, mdt_fast._cli.job
@@ -147,7 +147,7 @@ def test_a_terminated_run_leaves_only_hidden_files(start, folder, earlier):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")
-def test_a_reader_that_goes_away_is_no_bad_input(folder):
+def test_a_broken_pipe_is_no_bad_input(folder):
     read_end, write_end = os.pipe()
     os.close(read_end)
     with os.fdopen(write_end, "wb") as nobody:

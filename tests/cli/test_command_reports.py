@@ -16,7 +16,7 @@ pytest.importorskip("click")
 from mdt_fast._cli.main import cli
 
 
-def test_report_says_what_was_run(clustered):
+def test_report_states_the_parameters(clustered):
     page = Page(read_report(clustered.folder))
     assert page.texts("h1") == page.texts("title") == ["Clusters of 150 samples in 2 views"]
     assert page.texts("code") == [clustered.command]
@@ -32,7 +32,7 @@ def test_report_says_what_was_run(clustered):
 
 
 @pytest.fixture(scope="module")
-def walked(tmp_path_factory, data):
+def one_trajectory(tmp_path_factory, data):
     """The folder of a job that finds one trajectory."""
     place = tmp_path_factory.mktemp("walked")
     np.savez(place / "views.npz", **data.views, kind=data.target)
@@ -55,8 +55,8 @@ def pictures_of(page):
         ("beam", "Trajectory", 9),
     ],
 )
-def test_report_shows_what_was_found(clustered, walked, data, strategy, section, n_pictures):
-    folder = clustered.folder if strategy == "consensus" else walked
+def test_report_shows_the_results(clustered, one_trajectory, data, strategy, section, n_pictures):
+    folder = clustered.folder if strategy == "consensus" else one_trajectory
     html = read_report(folder)
     page = Page(html)
     assert page.texts("h2") == [
@@ -82,7 +82,7 @@ def test_report_counts_every_confidence(clustered):
 
 
 @pytest.mark.parametrize("strategy", ["beam", "auto"])
-def test_warnings_are_told_everywhere(run, folder, strategy):
+def test_warnings_are_printed_and_reported(run, folder, strategy):
     np.savez("far.npz", **make_views(150, std=0.01).views)
     expected = [f"{name}: its graph falls into 3 parts" for name in ("camera", "scanner")]
     argv = ["cluster", "far.npz", "-n", N_CLUSTERS, "--strategy", strategy, "--t", 2, "-o", "out"]

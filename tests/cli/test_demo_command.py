@@ -47,7 +47,7 @@ def test_demo_compares_views_baselines_and_trajectories(methods):
         assert float(row["PRR"]) == pytest.approx(float(row["AMI"]) / float(methods["random"]["AMI"]), abs=0.002)
 
 
-def test_demo_gives_what_the_estimator_gives(demonstrated, methods):
+def test_demo_equals_the_estimator(demonstrated, methods):
     digits = mdt.datasets.load_multiview_digits(kind="features")
     views = dict(zip(digits.view_names, digits.views, strict=True))
     t = int(re.search(r"How long to walk: TimeSelection\(t=(\d+),", demonstrated.stdout)[1])
@@ -99,7 +99,7 @@ def test_demo_in_json_is_the_same_for_a_seed(run, few_digits):
     assert results() == results()
 
 
-def test_a_failing_demo_leaves_no_trace(run, folder, few_digits, monkeypatch):
+def test_a_failing_demo_leaves_no_files(run, folder, few_digits, monkeypatch):
     monkeypatch.setattr(mdt.plot, "tree", failing(MemoryError("no more memory")))
     done = run("demo", "--quiet", "-o", "out")
     assert (done.code, done.out, done.err) == (1, "", "mdt-fast: no more memory\n")

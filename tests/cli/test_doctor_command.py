@@ -17,7 +17,7 @@ pytest.importorskip("click")
 from mdt_fast._cli import doctor
 
 
-def test_doctor_says_what_is_installed_and_tests_it(run):
+def test_doctor_lists_versions_and_runs_the_self_test(run):
     versions = json.loads(run("doctor", "--json").out)["versions"]
     done = run("doctor")
     assert (done.code, done.err) == (0, "")
@@ -30,7 +30,7 @@ def test_doctor_says_what_is_installed_and_tests_it(run):
     assert float(seconds[1]) < 30
 
 
-def test_doctor_plans_the_memory(run, monkeypatch):
+def test_doctor_estimates_the_memory(run, monkeypatch):
     monkeypatch.setattr(doctor, "self_test", list)
 
     def total(*argv):
@@ -84,7 +84,7 @@ def test_doctor_finds_wrong_results(run, monkeypatch, name, wrong, problem):
     assert re.match(problem, found)
 
 
-def test_doctor_finds_a_slow_build(run, monkeypatch):
+def test_doctor_finds_a_debug_build(run, monkeypatch):
     monkeypatch.setattr(doctor._core, "DEBUG_BUILD", True)
     done = run("doctor")
     assert (done.code, "! built in debug mode" in done.out) == (1, True)
@@ -98,7 +98,7 @@ def test_doctor_finds_a_slow_build(run, monkeypatch):
     ],
     ids=["error", "interrupt"],
 )
-def test_doctor_ends_like_the_other_commands(run, monkeypatch, error, code):
+def test_exit_codes_of_doctor(run, monkeypatch, error, code):
     monkeypatch.setattr(doctor, "embed", failing(error))
     done = run("doctor")
     assert done.code == code

@@ -16,7 +16,7 @@ pytest.importorskip("click")
 
 
 @pytest.mark.parametrize("strategy", ["contrastive", "mean", "random", "convex"])
-def test_embed_gives_what_the_functions_give(run, folder, data, strategy):
+def test_embed_equals_the_functions(run, folder, data, strategy):
     done = run(*EMBED, "--strategy", strategy, "--n-components", 3, "--seed", 5, "--labels", "kind")
     assert (done.code, done.err) == (0, "")
     assert names_in("out") == [name for name in EMBED_FILES if name != "report.html"]

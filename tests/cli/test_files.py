@@ -58,7 +58,7 @@ def test_labels_may_be_a_single_column(tmp_path, X):
     refused(path, r"expected a 1-D array of labels 'square', got 2-D", labels="square", select=["rna"])
 
 
-def test_selection_reads_nothing_else_and_gives_the_order(tmp_path, X):
+def test_selection_reads_only_the_given_views_in_order(tmp_path, X):
     path = tmp_path / "cells.npz"
     np.savez(path, rna=X, protein=X[:, :2], objects=np.array([None]), cube=np.zeros((2, 2, 2)))
     assert list(read_views([path], select=["protein", "cells/rna"]).views) == ["protein", "rna"]
@@ -85,7 +85,7 @@ def test_sparse_npz_with_wrong_indices_is_refused(tmp_path, counts):
     refused(path, "expected a sparse matrix, got a damaged or different file")
 
 
-def test_pickled_arrays_are_refused_unread(tmp_path):
+def test_pickled_arrays_are_refused(tmp_path):
     objects = np.array([[{}, {}]])
     for path, save in ((tmp_path / "a.npy", np.save), (tmp_path / "a.npz", np.savez)):
         save(path, objects, allow_pickle=True)
@@ -95,7 +95,7 @@ def test_pickled_arrays_are_refused_unread(tmp_path):
 
 
 @pytest.mark.parametrize("shape", [(6,), (2, 3, 1)], ids=["1-D", "3-D"])
-def test_arrays_that_are_no_matrix(tmp_path, shape):
+def test_arrays_of_other_dimensions(tmp_path, shape):
     array = np.zeros(shape)
     path = tmp_path / "a.npy"
     np.save(path, array)
@@ -136,7 +136,7 @@ def test_mixed_formats_make_one_set(tmp_path, frame, X, counts):
     assert_array_equal(read.labels, np.arange(6))
 
 
-def test_a_file_may_be_there_for_its_labels(tmp_path, frame, X):
+def test_a_file_with_labels_only(tmp_path, frame, X):
     np.save(tmp_path / "rna.npy", X)
     pd.DataFrame({"id": NAMES, "kind": list("xxyyzz")}).to_csv(tmp_path / "kinds.csv", index=False)
     read = read_views([tmp_path / "rna.npy", tmp_path / "kinds.csv"], labels="kind")
@@ -145,7 +145,7 @@ def test_a_file_may_be_there_for_its_labels(tmp_path, frame, X):
     assert_array_equal(read.labels, list("xxyyzz"))
 
 
-def test_rows_are_put_in_the_order_of_the_first_file_with_names(tmp_path, frame, X):
+def test_rows_follow_the_first_file_with_names(tmp_path, frame, X):
     order = [3, 0, 5, 1, 2, 4]
     np.save(tmp_path / "bare.npy", X)
     frame.to_csv(tmp_path / "first.csv")
@@ -178,7 +178,7 @@ def test_rows_that_differ_are_listed(tmp_path, X):
         read_views([tmp_path / "a.npy", tmp_path / "b.npz"], select=["a"], labels="y")
 
 
-def test_names_that_meet_are_preceded_by_the_stem(tmp_path, X):
+def test_equal_names_get_the_stem_as_prefix(tmp_path, X):
     np.savez(tmp_path / "a.npz", rna=X, protein=X)
     np.savez(tmp_path / "b.npz", rna=X + 1)
     read = read_views([tmp_path / "a.npz", tmp_path / "b.npz"])
@@ -191,7 +191,7 @@ def test_names_that_meet_are_preceded_by_the_stem(tmp_path, X):
         read_views([tmp_path / "a.npz", tmp_path / "a.npz"])
 
 
-def test_paths_that_are_no_file(tmp_path):
+def test_paths_without_a_file(tmp_path):
     refused(tmp_path / "none.npy", "expected a file, got a path where nothing is")
     refused(tmp_path, "expected a file, got a directory")
     refused(tmp_path / ("long" * 1000), "expected a path that can be looked at, got a damaged or different file")
@@ -208,7 +208,7 @@ def test_paths_that_are_no_file(tmp_path):
         *((f"a{suffix}", "a pickle can run any code when") for suffix in (".pkl", ".PICKLE", ".joblib", ".pt")),
     ],
 )
-def test_kinds_of_files_that_are_not_read(tmp_path, name, match):
+def test_unsupported_files(tmp_path, name, match):
     (tmp_path / name).touch()
     refused(tmp_path / name, match)
 
@@ -243,7 +243,7 @@ def test_truncated_arrays(tmp_path, X, suffix):
         (".h5mu", "anndata.io", "anndata", "scverse"),
     ],
 )
-def test_packages_that_are_missing_are_named(tmp_path, monkeypatch, suffix, module, package, extra):
+def test_missing_packages_are_named(tmp_path, monkeypatch, suffix, module, package, extra):
     monkeypatch.setitem(sys.modules, module, None)
     path = tmp_path / f"a{suffix}"
     path.touch()

@@ -70,7 +70,7 @@ def test_h5ad_without_the_default_view(tmp_path, make_anndata, counts):
     refused(path, match)
 
 
-def test_hdf5_that_is_damaged_or_of_another_kind(tmp_path, make_anndata, counts):
+def test_damaged_hdf5_files(tmp_path, make_anndata, counts):
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "cells.h5ad"
     make_anndata(NAMES, counts.toarray()).write_h5ad(path)
@@ -107,7 +107,7 @@ def write_mudata(tmp_path, make_anndata):
     return write
 
 
-def test_h5mu_gives_the_cells_that_every_modality_has(write_mudata, counts, X):
+def test_h5mu_gives_the_cells_of_all_modalities(write_mudata, counts, X):
     path = write_mudata(rna=(NAMES, counts.toarray()), prot=([*NAMES[:1:-1], "other"], X[:5]))
     read = read_views([path], labels="kind")
     assert list(read.views) == ["rna", "prot"]

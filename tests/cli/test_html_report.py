@@ -19,7 +19,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.image import imread  # noqa: E402
 
 WHEN = datetime(2025, 12, 1, 10, 30, tzinfo=UTC)
-EVIL = "<script>alert('x')</script> & \"quotes\" -->"
+MARKUP = "<script>alert('x')</script> & \"quotes\" -->"
 
 
 def light_figure(title="curve"):
@@ -86,7 +86,7 @@ def test_without_sections_there_are_no_contents():
     assert page.texts("p") == ["alone"]
 
 
-def test_the_moment_is_now_by_default():
+def test_time_stamp_defaults_to_now():
     before = datetime.now(UTC)
     shown = datetime.fromisoformat(Page(HtmlReport("t").html()).find("time")[0]["attrs"]["datetime"])
     assert before <= shown <= datetime.now(UTC)
@@ -94,23 +94,25 @@ def test_the_moment_is_now_by_default():
 
 def test_text_is_escaped_in_every_slot():
     def named_figure():
-        figure = light_figure(EVIL)
-        figure.axes[0].lines[0].set_gid(EVIL)
-        figure.axes[0].lines[0].set_url(EVIL)
+        figure = light_figure(MARKUP)
+        figure.axes[0].lines[0].set_gid(MARKUP)
+        figure.axes[0].lines[0].set_url(MARKUP)
         return figure
 
-    page = Page(full_report(EVIL, (named_figure, heavy_figure)).html())
+    page = Page(full_report(MARKUP, (named_figure, heavy_figure)).html())
     assert not page.find("script")
-    assert page.texts("title") == page.texts("h1") == page.texts("code") == page.texts("p", class_="subtitle") == [EVIL]
-    assert page.texts("h2")[0] == page.texts("a")[0] == page.texts("li")[2] == EVIL
-    assert page.texts("th", scope="row")[:4] == [EVIL, "views", "t", EVIL]
-    assert page.texts("td")[0] == EVIL
-    assert page.texts("th", scope="col")[0] == EVIL
-    assert page.find("svg")[0]["attrs"]["aria-label"] == page.find("img")[0]["attrs"]["alt"] == EVIL
-    assert sum(EVIL in text for text in page.texts("figcaption")) == 3
+    assert (
+        page.texts("title") == page.texts("h1") == page.texts("code") == page.texts("p", class_="subtitle") == [MARKUP]
+    )
+    assert page.texts("h2")[0] == page.texts("a")[0] == page.texts("li")[2] == MARKUP
+    assert page.texts("th", scope="row")[:4] == [MARKUP, "views", "t", MARKUP]
+    assert page.texts("td")[0] == MARKUP
+    assert page.texts("th", scope="col")[0] == MARKUP
+    assert page.find("svg")[0]["attrs"]["aria-label"] == page.find("img")[0]["attrs"]["alt"] == MARKUP
+    assert sum(MARKUP in text for text in page.texts("figcaption")) == 3
 
 
-def test_nothing_is_loaded_from_elsewhere():
+def test_page_is_self_contained():
     def linked_figure():
         figure = light_figure()
         figure.axes[0].lines[0].set_url("https://example.org")
@@ -127,7 +129,7 @@ def test_nothing_is_loaded_from_elsewhere():
         assert leftover not in html
 
 
-def test_ids_of_figures_do_not_meet():
+def test_ids_of_figures_are_unique():
     html = full_report().html()
     ids = [e["attrs"]["id"] for e in Page(html).elements if "id" in e["attrs"]]
     references = re.findall(r'href="#(.*?)"|url\(#(.*?)\)', html)
@@ -145,7 +147,7 @@ def test_same_parts_give_the_same_bytes(settings):
     assert html == full_report().html()
 
 
-def test_drawing_changes_nothing_else():
+def test_drawing_leaves_the_settings_unchanged():
     def state(figure):
         bounds = [ax.get_position().bounds for ax in figure.axes]
         return dict(matplotlib.rcParams), figure.dpi, tuple(figure.get_size_inches()), type(figure.canvas), bounds
@@ -157,7 +159,7 @@ def test_drawing_changes_nothing_else():
         assert state(figure) == before
 
 
-def test_light_figures_are_drawings_and_heavy_ones_pictures():
+def test_small_figures_are_svg_and_large_ones_png():
     report = HtmlReport("t")
     report.figure(light_figure(), "light")
     report.figure(heavy_figure(), "heavy", alt="many points")
@@ -172,7 +174,7 @@ def test_light_figures_are_drawings_and_heavy_ones_pictures():
     assert 300 < int(image["width"]) <= 4 * 96
 
 
-def test_axes_stand_for_their_figure():
+def test_axes_are_accepted_as_figures():
     figure = Figure()
     axes = figure.subfigures(1, 2)[0].subplots()
     whole, part = (HtmlReport("t", when=WHEN) for _ in range(2))
@@ -246,7 +248,7 @@ def test_warnings():
     assert page.texts("div", class_="note") == ["✓Nothing to worry about"]
 
 
-def test_code_is_shown_as_it_is():
+def test_code_is_shown_verbatim():
     code = "\nmdt run --n-clusters 10 -o 'a  b' \\\n\t--x=-1\n"
     report = HtmlReport("t")
     report.code(code)
@@ -274,14 +276,14 @@ def test_code_is_shown_as_it_is():
         (lambda r: HtmlReport("t", when="today"), TypeError, "when: expected a datetime or None, got 'today'"),
     ],
 )
-def test_bad_input_is_named_and_leaves_the_report_as_it_was(call, error, match):
+def test_bad_input_is_named_and_the_report_unchanged(call, error, match):
     report = HtmlReport("t", when=WHEN)
     with pytest.raises(error, match=match):
         call(report)
     assert report.html() == HtmlReport("t", when=WHEN).html()
 
 
-def test_matplotlib_is_asked_for(monkeypatch):
+def test_missing_matplotlib_is_named(monkeypatch):
     figure = Figure()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=re.escape("needs matplotlib: pip install 'mdt_fast[plot]'")):
@@ -300,14 +302,14 @@ def test_save_replaces_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["missing/report.html", "folder"])
-def test_save_leaves_nothing_half_written(tmp_path, place):
+def test_save_leaves_no_partial_file(tmp_path, place):
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match=place):
         full_report(figures=()).save(tmp_path / place)
     assert [p.name for p in tmp_path.rglob("*")] == ["folder"]
 
 
-def test_browser_draws_the_page(browse, tmp_path):
+def test_browser_renders_the_page(browse, tmp_path):
     browse(
         full_report().save(tmp_path / "report.html"), f"--screenshot={tmp_path / 'page.png'}", "--window-size=1200,2400"
     )
@@ -317,11 +319,11 @@ def test_browser_draws_the_page(browse, tmp_path):
     assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 200
 
 
-def test_browser_reads_the_page_and_asks_for_nothing(browse, tmp_path):
-    report = full_report(EVIL)
+def test_browser_requests_nothing(browse, tmp_path):
+    report = full_report(MARKUP)
     dom, messages = browse(report.save(tmp_path / "report.html"), "--dump-dom")
     page = Page(dom)
-    assert page.texts("title") == page.texts("h1") == [EVIL]
+    assert page.texts("title") == page.texts("h1") == [MARKUP]
     assert len(page.find("figure")) == 4
     assert not page.find("script")
     assert "CONSOLE" not in messages

@@ -58,7 +58,7 @@ def study(monkeypatch, tmp_path):
     return call, tmp_path
 
 
-def test_it_writes_the_document_and_goes_on_where_it_was(study):
+def test_study_writes_the_document_and_resumes(study):
     call, folder = study
     first = call("--json")
     assert first.exit_code == 0, first.output
@@ -88,7 +88,7 @@ def test_it_writes_the_document_and_goes_on_where_it_was(study):
     assert (folder / "rows.csv").read_bytes() == before
 
 
-def test_without_any_data_it_says_so(study, monkeypatch):
+def test_study_without_data(study, monkeypatch):
     call, _ = study
     monkeypatch.setattr(_runs, "DATASETS", ("Yale",))
     result = call()
@@ -96,7 +96,7 @@ def test_without_any_data_it_says_so(study, monkeypatch):
     assert "expected at least one of Yale" in result.stderr
 
 
-def test_a_file_in_the_way(study):
+def test_other_rows_file_is_refused(study):
     call, folder = study
     (folder / "rows.csv").write_text("something else\n")
     result = call()

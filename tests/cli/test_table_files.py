@@ -14,7 +14,7 @@ from mdt_fast._cli.files import read_views
 
 
 @pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t"), (".csv.gz", ","), (".TSV.gz", "\t")])
-def test_table_there_and_back(tmp_path, frame, suffix, separator):
+def test_table_round_trip(tmp_path, frame, suffix, separator):
     path = tmp_path / f"rna{suffix}"
     frame.to_csv(path, sep=separator)
     read = read_views([path])
@@ -25,7 +25,7 @@ def test_table_there_and_back(tmp_path, frame, suffix, separator):
     assert read.sources == {"rna": str(path)}
 
 
-def test_labels_and_dropped_columns_leave_a_table(tmp_path, frame, X):
+def test_labels_and_dropped_columns_are_no_features(tmp_path, frame, X):
     path = tmp_path / "rna.csv"
     frame.assign(kind=list("xxyyzz"), batch=["left"] * 6, plate=7).to_csv(path)
     read = read_views([path], labels="kind", drop_columns=["batch", "plate"])
@@ -52,7 +52,7 @@ def test_labels_and_dropped_columns_leave_a_table(tmp_path, frame, X):
     ],
     ids=["id", "last", "unnamed", "text", "R", "none", "numbered", "windows", "utf-8"],
 )
-def test_where_sample_names_come_from(tmp_path, text, names):
+def test_sample_names(tmp_path, text, names):
     path = tmp_path / "данные.csv"
     path.write_bytes(text.encode())
     read = read_views([path])
@@ -79,7 +79,7 @@ def test_where_sample_names_come_from(tmp_path, text, names):
         ("", "expected a table .*, got a damaged or different file"),
     ],
 )
-def test_tables_that_are_refused(tmp_path, text, match):
+def test_refused_tables(tmp_path, text, match):
     path = tmp_path / "rna.csv"
     path.write_text(text, encoding="utf-8")
     refused(path, match)
@@ -108,7 +108,7 @@ def test_labels_with_gaps_are_refused(tmp_path, frame, X):
     refused(path, "expected a class for every sample in 'y', got none at row 2", labels="y")
 
 
-def test_parquet_there_and_back(tmp_path, frame, X):
+def test_parquet_round_trip(tmp_path, frame, X):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rna.parquet"
     frame.astype(np.float32).assign(kind=pd.Categorical(list("xxyyzz"))).to_parquet(path)

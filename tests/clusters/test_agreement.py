@@ -55,7 +55,7 @@ class TestAgreement:
 
     @pytest.mark.parametrize("k", [2, 5, 20, 39])
     @pytest.mark.parametrize("members", [1, 2, 9])
-    def test_members_that_are_one(self, rng, k, members):
+    def test_equal_labellings(self, rng, k, members):
         base = labels_of(rng, 40, k)
         renamed = np.stack([rng.permutation(k)[base] for _ in range(members)])
         clusters, _, sure = agreed(renamed, k)
@@ -64,7 +64,7 @@ class TestAgreement:
         # Numbered by their first sample.
         assert list(dict.fromkeys(clusters.tolist())) == list(range(k))
 
-    def test_names_of_labels_do_not_matter(self, rng):
+    def test_label_values_do_not_matter(self, rng):
         labels, _ = random_labels(rng)
         expected = agreed(labels, 4)
         renamed = labels.copy()
@@ -73,7 +73,7 @@ class TestAgreement:
         for mine, other in zip(expected, agreed(renamed, 4), strict=True):
             np.testing.assert_array_equal(other, mine, strict=True)
 
-    def test_order_of_members_does_not_matter(self, rng):
+    def test_order_of_labellings_does_not_matter(self, rng):
         labels, _ = random_labels(rng)
         clusters, _, sure = agreed(labels, 4)
         others, _, their_sure = agreed(labels[::-1], 4)
@@ -87,7 +87,7 @@ class TestAgreement:
             np.testing.assert_array_equal(one, other, strict=True)
 
     @pytest.mark.parametrize("k", [2, 4, 9])
-    def test_confidence_is_counted(self, rng, k):
+    def test_confidence_equals_loops(self, rng, k):
         labels, clusters = rng.integers(0, k, (5, 30)), labels_of(rng, 30, 4)
         expected = np.empty(30)
         for i in range(30):
@@ -96,7 +96,7 @@ class TestAgreement:
         np.testing.assert_allclose(confidence(labels, clusters), expected, rtol=1e-12)
         assert expected.min() > 0
 
-    def test_confidence_of_one_that_wavers(self):
+    def test_confidence_of_an_ambiguous_sample(self):
         labels = np.array([[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1]])
         sure = confidence(labels, labels[0])
         np.testing.assert_allclose(sure, [0.875] * 3 + [(1 + 1 / 4) / 2] + [1.0] * 4)

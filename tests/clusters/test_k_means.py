@@ -27,7 +27,7 @@ def data(name):
 
 @pytest.mark.parametrize("name", ["blobs", "digits", "many clusters"])
 @pytest.mark.parametrize("n_init", [1, 4])
-def test_inertia_is_that_of_scikit_learn(name, n_init):
+def test_inertia_equals_scikit_learn(name, n_init):
     X, k = data(name)
     ours = [mdt.k_means(X, k, n_init=n_init, random_state=s).inertia for s in range(20)]
     theirs = [KMeans(k, n_init=n_init, random_state=s).fit(X).inertia_ for s in range(20)]
@@ -125,7 +125,7 @@ def test_kinds_of_arrays(rng):
         np.testing.assert_array_equal(mdt.k_means(given_as, 3, random_state=0).labels, expected.labels)
 
 
-def test_iterations_can_run_out():
+def test_max_iter_is_reached():
     X, k = data("digits")
     res = mdt.k_means(X, k, n_init=1, max_iter=2, random_state=0)
     assert (res.n_iter, res.converged) == (2, False)

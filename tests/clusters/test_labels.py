@@ -14,7 +14,7 @@ def problem():
     return ops, mdt.embed(ops.mean(), 10).coordinates
 
 
-JUDGES = {
+QUALITIES = {
     "calinski_harabasz": mdt.quality.calinski_harabasz,
     "davies_bouldin": lambda *given: -mdt.quality.davies_bouldin(*given),
     "silhouette": mdt.quality.silhouette,
@@ -25,8 +25,8 @@ JUDGES = {
 }
 
 
-@pytest.mark.parametrize("quality", JUDGES)
-def test_no_start_is_better(problem, quality):
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_more_starts_are_no_worse(problem, quality):
     ops, coordinates = problem
     found = [choose_labels(ops, coordinates, 10, n_init=n, quality=quality, random_state=3) for n in (1, 2, 5, 10)]
     first = mdt.k_means(coordinates, 10, n_init=1, random_state=3).labels
@@ -35,12 +35,12 @@ def test_no_start_is_better(problem, quality):
     assert scores == sorted(scores)
     assert scores[-1] > scores[0]
     for each in found:
-        assert each.score == JUDGES[quality](ops, each.labels)
+        assert each.score == QUALITIES[quality](ops, each.labels)
         distances = ((coordinates[:, None] - each.centers[None]) ** 2).sum(axis=-1)
         np.testing.assert_array_equal(distances.argmin(axis=1), each.labels)
 
 
-def test_a_function_judges(problem):
+def test_callable_quality(problem):
     ops, coordinates = problem
 
     def evenness(given, labels, X):
@@ -54,7 +54,7 @@ def test_a_function_judges(problem):
     assert len(set(others)) > 1
 
 
-def test_weights_of_views_count(problem):
+def test_view_weights(problem):
     ops, coordinates = problem
     found = choose_labels(ops, coordinates, 10, n_init=3, view_weights=[1, 0, 0])
     assert found.score == mdt.quality.calinski_harabasz(ops, found.labels, per_view=True)[0]

@@ -12,7 +12,7 @@ def blobs():
     return mdt.datasets.make_multiview_blobs(240, n_clusters=4, random_state=0).views
 
 
-def test_information_is_that_of_the_dense_walk(blobs):
+def test_information_equals_the_dense_walk(blobs):
     view = mdt.build_operators(blobs).views[0]
     labels = np.random.default_rng(0).integers(0, 3, view.shape[0]).astype(np.int32)
     dense = view.toarray()
@@ -24,13 +24,13 @@ def test_information_is_that_of_the_dense_walk(blobs):
     assert _information(_moving(view), labels) == pytest.approx(entropies[0] + entropies[1] - entropies[2])
 
 
-def test_a_sample_that_never_moves_stays():
+def test_absorbing_sample():
     P = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.25, 0.75]])
     ops = mdt.OperatorSet.from_transitions([P])
     np.testing.assert_allclose(_moving(ops.views[0]).toarray(), [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
 
 
-def test_counts_are_all_and_then_some():
+def test_candidate_counts():
     assert _counts(2).tolist() == [2]
     assert _counts(30).tolist() == list(range(2, 31))
     many = _counts(125)
@@ -46,7 +46,7 @@ def test_the_knee_is_where_the_curve_bends():
 
 
 @pytest.mark.parametrize(("n_clusters", "dtype"), [(3, "float32"), (6, "float64")])
-def test_separate_clusters_are_counted(n_clusters, dtype):
+def test_separate_clusters(n_clusters, dtype):
     views = mdt.datasets.make_multiview_blobs(300, n_clusters=n_clusters, n_views=2, random_state=1).views
     ops = mdt.build_operators(views, kernel="adaptive", dtype=dtype)
     chosen = mdt.select_n_clusters(ops, max_clusters=12)
@@ -97,12 +97,12 @@ def test_bad_input(blobs, options, message):
         mdt.select_n_clusters(blobs)
 
 
-def test_another_word_than_auto_is_refused(blobs):
+def test_other_strings_than_auto_are_refused(blobs):
     with pytest.raises(ValueError, match="n_clusters: expected an integer, 'auto' or None, got 'many'"):
         mdt.search(mdt.build_operators(blobs), "many")
 
 
-def test_picture(blobs):
+def test_plot(blobs):
     pytest.importorskip("matplotlib").use("Agg")
     chosen = mdt.select_n_clusters(mdt.build_operators(blobs), max_clusters=6, t=2)
     ax = chosen.plot()

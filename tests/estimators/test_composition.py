@@ -137,7 +137,7 @@ class TestComposition:
     @pytest.mark.parametrize(
         "wrap", [list, np.array, lambda steps: mdt.build_operators(views(), **GRAPH).trajectory(steps)]
     )
-    def test_a_by_sequence_weights_or_a_trajectory(self, strategy, wrap):
+    def test_given_sequence_weights_or_trajectory(self, strategy, wrap):
         fitted = mdt.MDTClustering(K, strategy=wrap(strategy), **GRAPH).fit(views())
         assert_composed(fitted, *composed(views(), search={"strategy": strategy}))
         assert fitted.t_ == len(strategy)
@@ -177,11 +177,11 @@ class TestComposition:
         search = {"t": 1, **state}
         assert_composed(fitted, *composed(views(), build=state, search=search, embed=state, cluster=state))
 
-    def test_seeds_of_the_system(self):
+    def test_random_state_none(self):
         made = [mdt.MDT(strategy="convex", t=2, random_state=None, **GRAPH).fit(views()) for _ in range(2)]
         assert (made[0].trajectory_.weights != made[1].trajectory_.weights).any()
 
-    def test_a_broken_search_goes_on(self, tmp_path):
+    def test_search_resumes_from_a_checkpoint(self, tmp_path):
         there = {"checkpoint": tmp_path / "search.json", "strategy": "beam", "max_steps": 3}
         quick(mdt.MDTClustering, **there, max_evaluations=4).fit(views())
         before = (tmp_path / "search.json").read_bytes()
@@ -189,7 +189,7 @@ class TestComposition:
         assert_same_fit(fitted, quick(mdt.MDTClustering, strategy="beam", max_steps=3).fit(views()))
         assert before != (tmp_path / "search.json").read_bytes()
 
-    def test_a_limit_of_time(self):
+    def test_time_limit(self):
         fitted = quick(mdt.MDTClustering, strategy="beam", max_steps=50, time_limit=0.0).fit(views())
         assert fitted.search_result_.stopped == "time_limit"
 

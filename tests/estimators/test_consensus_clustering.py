@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt
-from helpers.consensus import K, N, assert_same, loose, search
+from helpers.consensus import K, N, assert_same, overlapping, search
 from helpers.published import fetch
 
 
@@ -26,8 +26,8 @@ def same_operators(first, second):
 
 @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
 class TestClustering:
-    def test_it_is_the_search(self):
-        views = loose()[0]
+    def test_equals_the_search(self):
+        views = overlapping()[0]
         fitted = mdt.MDTClustering(K, t=3, random_state=5).fit(views)
         ops = mdt.build_operators(views, kernel="adaptive")
         found = search(ops, random_state=5)
@@ -43,8 +43,8 @@ class TestClustering:
         assert not hasattr(fitted, "geometry_")
         assert not hasattr(fitted, "singular_values_")
 
-    def test_options_reach_the_search(self):
-        views = loose()[0]
+    def test_options_are_passed_to_the_search(self):
+        views = overlapping()[0]
         how = {"t": 2, "quality": "silhouette", "n_components": 5, "view_weights": [2, 1], "max_evaluations": 7}
         fitted = mdt.MDTClustering(K, **how, search_options={"n_samples": 9, "n_init": 2}).fit(views)
         found = search(mdt.build_operators(views, kernel="adaptive"), n_samples=9, n_init=2, **how)
@@ -53,9 +53,9 @@ class TestClustering:
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
     def test_same_bits_at_any_number_of_threads(self, n_jobs):
-        one, other = (mdt.MDTClustering(K, t=2, n_jobs=j).fit(loose(300)[0]) for j in (1, n_jobs))
+        one, other = (mdt.MDTClustering(K, t=2, n_jobs=j).fit(overlapping(300)[0]) for j in (1, n_jobs))
         assert_same(one.search_result_, other.search_result_)
-        new = loose(40, seed=1)[0]
+        new = overlapping(40, seed=1)[0]
         np.testing.assert_array_equal(one.predict(new), other.predict(new))
 
     @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ class TestClustering:
         ids=str,
     )
     def test_kernels(self, parameters, build):
-        views = loose()[0]
+        views = overlapping()[0]
         fitted = mdt.MDTClustering(K, t=1, max_evaluations=3, **parameters).fit(views)
         assert same_operators(fitted.operators_, mdt.build_operators(views, **build))
         other = "gaussian" if build["kernel"] == "adaptive" else "adaptive"
@@ -113,7 +113,7 @@ class TestClustering:
         np.testing.assert_array_equal(fitted.predict([X[::-1] for X in new]), together[::-1])
 
     def test_one_cluster(self):
-        views = loose()[0]
+        views = overlapping()[0]
         fitted = mdt.MDTClustering(1, t=2).fit(views)
         assert (fitted.search_result_.strategy, fitted.search_result_.quality) == ("mean", "contrastive")
         assert not fitted.labels_.any()
@@ -121,8 +121,8 @@ class TestClustering:
 
     @pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
     def test_copies(self, copied):
-        fitted = mdt.MDTClustering(K, t=2).fit(loose()[0])
-        other, new = copied(fitted), loose(40, seed=1)[0]
+        fitted = mdt.MDTClustering(K, t=2).fit(overlapping()[0])
+        other, new = copied(fitted), overlapping(40, seed=1)[0]
         assert_same(fitted.search_result_, other.search_result_)
         np.testing.assert_array_equal(other.confidence_, fitted.confidence_)
         np.testing.assert_array_equal(other.predict(new), fitted.predict(new))
@@ -139,11 +139,11 @@ class TestClustering:
     )
     def test_refused(self, parameters, message):
         with pytest.raises(ValueError, match=message):
-            mdt.MDTClustering(**{"n_clusters": K, "t": 1, **parameters}).fit(loose()[0])
+            mdt.MDTClustering(**{"n_clusters": K, "t": 1, **parameters}).fit(overlapping()[0])
 
     @pytest.mark.parametrize("strategies", [("auto", "beam"), ("beam", "auto"), ("auto", "mean")])
-    def test_refitting_forgets(self, strategies):
-        views = loose()[0]
+    def test_refitting_removes_attributes(self, strategies):
+        views = overlapping()[0]
         first, second = strategies
         fitted = mdt.MDTClustering(K, t=1, strategy=first).fit(views).set_params(strategy=second).fit(views)
         fresh = mdt.MDTClustering(K, t=1, strategy=second).fit(views)
@@ -153,7 +153,7 @@ class TestClustering:
     @pytest.mark.parametrize("n_clusters", [None, K])
     def test_coordinates_need_a_trajectory(self, strategy, n_clusters):
         with pytest.raises(ValueError, match=rf"strategy: .*single trajectory, got '{strategy}'.*MDTClustering"):
-            mdt.MDT(strategy=strategy, n_clusters=n_clusters).fit(loose()[0])
+            mdt.MDT(strategy=strategy, n_clusters=n_clusters).fit(overlapping()[0])
 
 
 @pytest.mark.real_data

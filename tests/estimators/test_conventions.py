@@ -29,8 +29,8 @@ from helpers.estimators import (
     N,
     assert_same_fit,
     both,
-    carried,
     frames,
+    of_new_samples,
     of_training,
     quick,
     views,
@@ -60,7 +60,7 @@ def agreement(estimator, X, y):
 
 class TestConventions:
     @both
-    def test_the_constructor_only_assigns(self, make):
+    def test_constructor_only_assigns(self, make):
         given = {name: object() for name in inspect.signature(make).parameters}
         made = make(**given)
         assert vars(made) == given
@@ -104,9 +104,9 @@ class TestConventions:
         other = copied(fitted)
         assert_same_fit(other, fitted)
         new = [X[:5] for X in overlapping_clusters(N, seed=1)[0]]
-        np.testing.assert_array_equal(carried(other, new), carried(fitted, new))
+        np.testing.assert_array_equal(of_new_samples(other, new), of_new_samples(fitted, new))
         with pytest.raises(ValueError, match=r"X .*order"):
-            carried(other, frames(columns=[COLUMNS[0][::-1], COLUMNS[1]]))
+            of_new_samples(other, frames(columns=[COLUMNS[0][::-1], COLUMNS[1]]))
 
     def test_names_out(self):
         fitted = mdt.MDT(3, strategy=[0], **GRAPH).fit(views())
@@ -114,7 +114,7 @@ class TestConventions:
 
     @pytest.mark.parametrize("library", ["pandas", "polars"])
     @pytest.mark.parametrize("form", [views, whole, frames], ids=["views", "array", "frames"])
-    def test_output_of_a_library(self, library, form):
+    def test_set_output(self, library, form):
         frame = pytest.importorskip(library).DataFrame
         made = quick(mdt.MDT, strategy=[0]).set_output(transform=library)
         for out in (made.fit_transform(form()), made.transform(form())):

@@ -12,8 +12,8 @@ from helpers.estimators import (
     SLICES,
     N,
     both,
-    carried,
     frames,
+    of_new_samples,
     polars_frames,
     quick,
     views,
@@ -126,31 +126,31 @@ class TestBadInput:
     def test_new_samples(self, make, X, message):
         fitted = quick(make).fit(views())
         with pytest.raises(ValueError, match=message):
-            carried(fitted, X())
+            of_new_samples(fitted, X())
 
     def test_other_number_of_columns_in_one_array(self, make):
         fitted = quick(make, view_slices=SLICES).fit(whole())
         with pytest.raises(ValueError, match=r"X has 6 features, but .* is expecting 7"):
-            carried(fitted, whole()[:, :6])
+            of_new_samples(fitted, whole()[:, :6])
 
     @pytest.mark.parametrize(("X", "slices", "new"), NEW_FRAMES.values(), ids=NEW_FRAMES)
     def test_columns_in_another_order(self, make, X, slices, new):
         fitted = quick(make, strategy=[0], view_slices=slices).fit(X())
         with pytest.raises(ValueError, match="order"):
-            carried(fitted, new())
+            of_new_samples(fitted, new())
 
-    def test_looking_at_new_samples_changes_nothing(self, make):
+    def test_new_samples_do_not_change_the_estimator(self, make):
         fitted = quick(make, strategy=[0]).fit(frames()[:1])
         with pytest.warns(UserWarning, match="feature names"):
-            carried(fitted, views()[0])
+            of_new_samples(fitted, views()[0])
         with pytest.raises(ValueError, match="order"):
-            carried(fitted, frames(columns=SHUFFLED)[:1])
+            of_new_samples(fitted, frames(columns=SHUFFLED)[:1])
 
     def test_before_fit(self, make):
         with pytest.raises(NotFittedError, match=make.__name__):
-            carried(quick(make), views())
+            of_new_samples(quick(make), views())
 
 
-def test_coordinates_must_be_counted():
+def test_n_components_is_required():
     with pytest.raises(TypeError, match=r"n_components: .*None"):
         quick(mdt.MDT, n_components=None).fit(views())

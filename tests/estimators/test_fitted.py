@@ -22,8 +22,8 @@ from helpers.estimators import (
     N,
     assert_same_fit,
     both,
-    carried,
     frames,
+    of_new_samples,
     of_training,
     quick,
     views,
@@ -86,7 +86,7 @@ class TestFitted:
         ],
         ids=["frame to views", "frame to array", "frames to arrays", "dict to frame", "fewer views and samples"],
     )
-    def test_refitting_forgets(self, make, before, after):
+    def test_refitting_removes_attributes(self, make, before, after):
         fitted = quick(make, view_slices=before[1]).fit(before[0]())
         fitted.set_params(view_slices=after[1]).fit(after[0]())
         fresh = quick(make, view_slices=after[1]).fit(after[0]())
@@ -94,7 +94,7 @@ class TestFitted:
         assert vars(fitted).keys() == vars(fresh).keys()
         for name in ("n_views_in_", "n_features_in_", "view_names_"):
             assert getattr(fitted, name) == getattr(fresh, name)
-        np.testing.assert_allclose(carried(fitted, after[0]()), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, after[0]()), of_training(fitted), atol=1e-8)
 
     @both
     def test_input_and_parameters_stay_as_they_are(self, make):
@@ -109,7 +109,7 @@ class TestFitted:
             "n_neighbors": dict.fromkeys(X, 40),
         }
         before = copy.deepcopy((X, parameters))
-        carried(quick(make, **parameters).fit(X), X)
+        of_new_samples(quick(make, **parameters).fit(X), X)
         assert (list(X), parameters) == (list(before[0]), before[1])
         pd.testing.assert_frame_equal(X["frame"], before[0]["frame"])
         for part in ("data", "indices", "indptr"):
@@ -121,7 +121,7 @@ class TestFitted:
         Xs = overlapping_clusters(n)[0]
         one, two = (quick(make, t=2, n_jobs=n_jobs).fit(Xs) for n_jobs in (1, 2))
         assert_same_fit(one, two)
-        np.testing.assert_array_equal(carried(one, Xs), carried(two, Xs))
+        np.testing.assert_array_equal(of_new_samples(one, Xs), of_new_samples(two, Xs))
 
     @both
     def test_verbose(self, make, capfd):
@@ -153,11 +153,11 @@ class TestNewSamples:
     def test_rows_do_not_depend_on_each_other(self, make):
         fitted = quick(make).fit(views())
         new = [X[:9] for X in overlapping_clusters(N, seed=1)[0]]
-        together = carried(fitted, new)
+        together = of_new_samples(fitted, new)
         assert together.shape[0] == 9
         for i in range(9):
-            np.testing.assert_array_equal(carried(fitted, [X[i : i + 1] for X in new])[0], together[i])
-        np.testing.assert_array_equal(carried(fitted, [X[::-1] for X in new]), together[::-1])
+            np.testing.assert_array_equal(of_new_samples(fitted, [X[i : i + 1] for X in new])[0], together[i])
+        np.testing.assert_array_equal(of_new_samples(fitted, [X[::-1] for X in new]), together[::-1])
 
     # The graphs of clusters far apart are in parts.
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
@@ -185,4 +185,4 @@ class TestNewSamples:
         Xs = [X.astype(np.float32) for X in views()]
         fitted = quick(make).fit(Xs)
         assert fitted.embedding_.dtype == np.float32
-        np.testing.assert_allclose(carried(fitted, Xs), of_training(fitted), atol=1e-5)
+        np.testing.assert_allclose(of_new_samples(fitted, Xs), of_training(fitted), atol=1e-5)

@@ -17,8 +17,8 @@ from helpers.estimators import (
     Wrapped,
     assert_same_fit,
     both,
-    carried,
     frames,
+    of_new_samples,
     of_training,
     polars_frames,
     quick,
@@ -50,7 +50,7 @@ class TestForms:
         fitted = quick(make).fit(form())
         assert_same_fit(fitted, quick(make).fit(views()))
         assert fitted.view_names_ == ["view 0", "view 1"]
-        np.testing.assert_allclose(carried(fitted, form()), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, form()), of_training(fitted), atol=1e-8)
 
     def test_names(self, make):
         fitted = quick(make).fit(dict(zip(["sound", "sight"], views(), strict=True)))
@@ -59,12 +59,12 @@ class TestForms:
         # By name, whatever the order; without names in the order of fit.
         X1, X2 = views()
         for new in ({"sight": X2, "sound": X1}, [X1, X2]):
-            np.testing.assert_allclose(carried(fitted, new), of_training(fitted), atol=1e-8)
+            np.testing.assert_allclose(of_new_samples(fitted, new), of_training(fitted), atol=1e-8)
 
     def test_names_that_are_numbers(self, make):
         X = dict(enumerate(views()))
         fitted = quick(make).fit(X)
-        np.testing.assert_allclose(carried(fitted, X), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, X), of_training(fitted), atol=1e-8)
 
     @pytest.mark.parametrize("kind", ["csr_array", "csr_matrix", "csc_array", "coo_matrix", "dok_array"])
     @pytest.mark.parametrize("is_whole", [False, True], ids=["views", "whole"])
@@ -74,7 +74,7 @@ class TestForms:
         fitted = quick(make, view_slices=SLICES if is_whole else None, tol=1e-10).fit(X)
         expected = quick(make, tol=1e-10).fit(views())
         np.testing.assert_allclose(fitted.embedding_, expected.embedding_, atol=1e-6)
-        np.testing.assert_allclose(carried(fitted, X), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, X), of_training(fitted), atol=1e-8)
 
     @pytest.mark.parametrize("form", ONE.values(), ids=ONE)
     @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
@@ -82,21 +82,21 @@ class TestForms:
         fitted = quick(make, view_slices=cut).fit(form())
         assert_same_fit(fitted, quick(make).fit(views()))
         assert (fitted.n_views_in_, fitted.n_features_in_) == (2, 7)
-        np.testing.assert_allclose(carried(fitted, form()), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, form()), of_training(fitted), atol=1e-8)
 
     def test_named_slices(self, make):
         fitted = quick(make, view_slices={"sight": slice(4, 7), "sound": (0, 4)}).fit(whole())
         assert fitted.view_names_ == ["sight", "sound"]
         assert_same_fit(fitted, quick(make).fit(views()[::-1]))
         X1, X2 = views()
-        np.testing.assert_allclose(carried(fitted, {"sound": X1, "sight": X2}), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, {"sound": X1, "sight": X2}), of_training(fitted), atol=1e-8)
 
     @pytest.mark.parametrize("form", ONE.values(), ids=ONE)
     def test_one_array_is_one_view(self, make, form):
         fitted = quick(make, strategy=[0, 0]).fit(form())
         assert (fitted.n_views_in_, fitted.n_features_in_, fitted.view_names_) == (1, 7, ["view 0"])
         assert_same_fit(fitted, quick(make, strategy=[0, 0]).fit([whole()]))
-        np.testing.assert_allclose(carried(fitted, form()), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, form()), of_training(fitted), atol=1e-8)
 
     @pytest.mark.parametrize(
         "given", [whole, lambda: [whole()], lambda: {"sight": whole()}], ids=["it", "list", "dict"]
@@ -104,7 +104,7 @@ class TestForms:
     @pytest.mark.parametrize("new", [whole, lambda: [whole()]], ids=["it", "list"])
     def test_one_view_in_another_form(self, make, given, new):
         fitted = quick(make, strategy=[0, 0]).fit(given())
-        np.testing.assert_allclose(carried(fitted, new()), of_training(fitted), atol=1e-8)
+        np.testing.assert_allclose(of_new_samples(fitted, new()), of_training(fitted), atol=1e-8)
 
 
 def backwards(index):

@@ -149,7 +149,7 @@ def test_drop_first_and_signs(weighting):
         assert kept.singular_values[0] == pytest.approx(1, abs=1e-9)
 
 
-def test_a_start_changes_speed_not_the_answer():
+def test_a_start_does_not_change_the_result():
     ops = connected(n=600)
     parent = mdt.embed(ops.trajectory([0, 1]), 5)
     W = ops.trajectory([0, 1, 1])
@@ -231,7 +231,7 @@ def test_a_long_product():
     assert np.isfinite(emb.coordinates).all()
 
 
-def test_a_warning_says_how_far_it_came():
+def test_convergence_warning():
     W = make_operators(n=1500).trajectory([0])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mdt.OperatorWarning)
@@ -270,7 +270,7 @@ SAMPLED = {
 @pytest.mark.parametrize("weighting", ["uniform", "stationary"])
 @pytest.mark.parametrize("steps", SAMPLED.values(), ids=SAMPLED)
 @pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
-def test_training_samples_land_on_their_own_coordinates(steps, weighting, kernel):
+def test_training_samples_get_their_own_coordinates(steps, weighting, kernel):
     Xs = mdt.datasets.make_multiview_blobs(300, n_views=2, random_state=3).views
     ops = mdt.build_operators(Xs, n_neighbors=7, kernel=kernel).with_powers([3]).with_identity().with_uniform()
     ops = ops.with_teleport(0.9).with_teleport(0.8, to=2).with_mean()
@@ -298,7 +298,7 @@ def test_convex_trajectories_and_eigenvectors_transform_too():
         np.testing.assert_allclose(emb.transform(Xs), emb.coordinates, atol=1e-8 * np.abs(emb.coordinates).max())
 
 
-def test_new_samples_land_near_their_neighbours():
+def test_new_samples_are_near_their_neighbours():
     views = mdt.datasets.make_multiview_blobs(600, n_views=2, n_clusters=3, random_state=0)
     train, new = slice(0, 500), slice(500, 600)
     ops = mdt.build_operators([X[train] for X in views.views], n_neighbors=10)
@@ -311,7 +311,7 @@ def test_new_samples_land_near_their_neighbours():
     assert (views.target[train][nearest] == views.target[new]).mean() > 0.95
 
 
-def test_transform_refuses_what_has_no_rows():
+def test_transform_without_new_rows_is_refused():
     ops = connected(n=80).with_identity()
     idle = mdt.embed(ops.trajectory([[0.5, 0, 0.5], [0, 0.5, 0.5]]), 2)
     rng = np.random.default_rng(1)
@@ -380,7 +380,7 @@ def large():
 
 
 @pytest.mark.parametrize("arguments", [{}, {"weighting": "stationary"}, {"decomposition": "eigen"}])
-def test_large_sets_are_embedded_in_their_own_order(large, arguments):
+def test_large_sets_keep_the_order_of_samples(large, arguments):
     W = large.trajectory([0, 0] if "decomposition" in arguments else [0, 1, 0])
     ours = mdt.embed(W, 3, tol=1e-9, **arguments)
     arpack = mdt.embed(W, 3, tol=1e-9, solver="arpack", **arguments)
@@ -389,7 +389,7 @@ def test_large_sets_are_embedded_in_their_own_order(large, arguments):
     np.testing.assert_allclose(W @ ours.functions, ours.coordinates, atol=1e-12)
 
 
-def test_a_start_is_understood_in_the_order_of_the_samples(large):
+def test_a_start_has_the_order_of_the_samples(large):
     W = large.trajectory([0, 1, 0])
     cold = mdt.embed(W, 4, tol=1e-6, drop_first=False)
     warm = mdt.embed(W, 4, tol=1e-5, drop_first=False, max_iter=1, start=cold.functions)

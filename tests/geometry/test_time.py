@@ -94,7 +94,7 @@ def test_small_sets_are_exact_and_large_ones_estimated():
     assert mdt.select_time(small_operators(600), max_t=20).method == "stochastic"
 
 
-def test_knee_is_that_of_kneed():
+def test_knee_equals_kneed():
     from kneed import KneeLocator
 
     selected = mdt.select_time(small_operators(), method="exact")
@@ -132,7 +132,7 @@ def test_estimate_is_near_the_exact_curve(extend, dtype):
         assert abs(estimated.t - exact.t) <= 1
 
 
-def test_stated_errors_are_honest():
+def test_errors_cover_the_exact_entropies():
     ops = small_operators(400)
     exact = mdt.select_time(ops, method="exact", max_t=12)
     ratios = []
@@ -187,7 +187,7 @@ def test_same_bits_at_any_thread_count(dtype):
     assert (mdt.select_time(ops, max_t=4, random_state=1).entropies != reference.entropies).any()
 
 
-def test_spectral_entropy_is_that_of_the_eigenvalues():
+def test_spectral_entropy_equals_the_eigenvalues():
     ops = small_operators()
     for v in range(2):
         eigenvalues = np.abs(np.linalg.eigvals(ops.views[v].toarray()))
@@ -250,13 +250,13 @@ def test_bad_operators():
         mdt.select_time(small_operators(20).trajectory([0]), view=0)
 
 
-def test_exact_refuses_what_does_not_fit(monkeypatch):
+def test_exact_refuses_too_large_sets(monkeypatch):
     monkeypatch.setattr(_memory, "available_bytes", lambda: 1000)
     with pytest.raises(MemoryError, match="method='exact' on 20 samples needs"):
         mdt.select_time(small_operators(20), method="exact")
 
 
-def test_result_shows_itself_and_travels():
+def test_repr_and_pickle():
     selected = mdt.select_time(small_operators(60), max_t=12)
     assert repr(selected).startswith(f"TimeSelection(t={selected.t}")
     assert "method='exact'" in repr(selected)

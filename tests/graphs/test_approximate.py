@@ -87,7 +87,7 @@ def test_enough_neighbours_are_found(make, metric, dtype):
 
 @pytest.mark.parametrize("make", [hard, long])
 @pytest.mark.parametrize("wanted", [0.8, 0.99, 1.0])
-def test_recall_is_what_was_asked_for(make, wanted):
+def test_recall_is_reached(make, wanted):
     X = make(5000)
     found, _ = mdt.nearest_neighbors(X, 10, method=mdt.ApproximateNeighbors(recall=wanted))
     # The estimate from some samples has an error of its own.
@@ -96,7 +96,7 @@ def test_recall_is_what_was_asked_for(make, wanted):
 
 @pytest.mark.parametrize("wanted", [0.95, 0.99])
 @pytest.mark.parametrize("make", [sheets, marks, lone])
-def test_fewer_columns_mislead_nobody(make, wanted):
+def test_reduced_columns_find_the_same_neighbours(make, wanted):
     X = make(6000)
     _, distances = mdt.nearest_neighbors(X, 15, method=mdt.ApproximateNeighbors(recall=wanted))
     _, exact = mdt.nearest_neighbors(X, 15)
@@ -105,7 +105,7 @@ def test_fewer_columns_mislead_nobody(make, wanted):
 
 
 @given(kind=st.sampled_from(sorted(VIEWS)), n=st.integers(2, 60), seed=st.integers(0, 2**32 - 1), data=st.data())
-def test_few_points_are_compared_with_all(kind, n, seed, data):
+def test_few_points_have_exact_neighbours(kind, n, seed, data):
     X = VIEWS[kind](np.random.default_rng(seed), n)
     k = data.draw(st.integers(1, n - 1), label="n_neighbors")
     indices, distances = mdt.nearest_neighbors(X, k, method="approx")
@@ -116,7 +116,7 @@ def test_few_points_are_compared_with_all(kind, n, seed, data):
 
 @pytest.mark.parametrize("n", [20, 500, 1000])
 @pytest.mark.parametrize("make", [hard, long, lone, marks])
-def test_all_neighbours_may_be_asked_for(make, n):
+def test_all_neighbours(make, n):
     X = make(n)
     for k in (1, 2, 15):
         _, distances = mdt.nearest_neighbors(X, k, method=mdt.ApproximateNeighbors(recall=1.0))
@@ -193,7 +193,7 @@ def test_operators_on_approximate_neighbours():
     assert (again[0] != ops[0]).nnz == 0
 
 
-def test_auto_takes_them_where_exact_ones_would_take_long(monkeypatch):
+def test_auto_chooses_approximate_neighbours_for_large_views(monkeypatch):
     X, few = hard(3000), hard(3000, 4)
     exact = mdt.nearest_neighbors(X, 5)[0]
 

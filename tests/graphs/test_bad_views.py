@@ -46,7 +46,7 @@ class TestViews:
         with pytest.raises(ValueError, match=mentions("sound", "row 3", "column 2")):
             mdt.build_operators({"sight": good_view(), "sound": spoiled(np.nan)})
 
-    def test_first_of_several_is_named(self):
+    def test_first_bad_value_is_named(self):
         X = spoiled(np.nan, row=7, column=1)
         X[2, 3] = np.inf
         with pytest.raises(ValueError, match=mentions("row 2", "column 3")):
@@ -169,7 +169,7 @@ class TestGivenGraphs:
         with pytest.raises(ValueError, match=mentions("neighbors", *fragments)):
             mdt.build_operators([good_view()], neighbors=[graph])
 
-    def test_the_graph_they_are_made_from_is_sound(self):
+    def test_unchanged_graph_is_accepted(self):
         assert len(mdt.build_operators([good_view()], neighbors=[given_graph()])) == 1
 
     def test_fractional_indices(self):

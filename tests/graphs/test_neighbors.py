@@ -75,7 +75,7 @@ class TestSearch:
         if offset == 0:
             np.testing.assert_array_equal(indices[:, 0], np.roll(np.arange(80), 40))
 
-    def test_nothing_cancels_far_from_the_origin(self, rng):
+    def test_no_cancellation_far_from_the_origin(self, rng):
         assert_neighbors(1e7 + rng.normal(size=(400, 40)), 6)
 
     @pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
@@ -162,7 +162,7 @@ class TestGivenGraph:
         self.assert_same_operators(D, "auto", expected, rtol=1e-12, metric="precomputed", n_neighbors=self.K)
 
     @pytest.mark.parametrize("neighbors", ["auto", "exact"])
-    def test_names_of_our_own_search(self, X, expected, neighbors):
+    def test_names_of_the_search(self, X, expected, neighbors):
         self.assert_same_operators(X, neighbors, expected, n_neighbors=self.K)
 
     def test_stored_zeros_of_a_sparse_graph_are_duplicates(self):
@@ -186,7 +186,7 @@ class TestGivenGraph:
         ops = mdt.build_operators([X], neighbors=graph, bandwidth=0.9, symmetrize=symmetrize)
         np.testing.assert_allclose(ops.views[0].toarray(), expected, rtol=0, atol=1e-13)
 
-    def test_a_point_without_neighbours_stays_where_it_is(self):
+    def test_a_point_without_neighbours_stays(self):
         graph = np.zeros((4, 4))
         graph[0, 1] = graph[1, 0] = graph[1, 2] = graph[2, 1] = 1.0
         ops = mdt.build_operators([scipy.sparse.csr_array(graph)], metric="precomputed")
@@ -194,7 +194,7 @@ class TestGivenGraph:
 
 
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
-def test_proportional_rows_coincide_whatever_rounding_says(rng, metric):
+def test_proportional_rows_coincide_despite_rounding(rng, metric):
     # Otherwise the bandwidth would be the size of a rounding error, and the walk would never leave a point.
     X = rng.normal(size=(12, 6))
     X = np.vstack([X, X * rng.uniform(1, 9, size=(12, 1))])
@@ -224,7 +224,7 @@ def test_wide_sparse_views_with_mostly_empty_columns(rng):
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
 
 
-def test_the_transformer_of_the_user_is_not_fitted(rng):
+def test_given_transformer_is_not_fitted(rng):
     transformer = KNeighborsTransformer(n_neighbors=4, mode="distance")
     mdt.build_operators([rng.normal(size=(20, 3)), rng.normal(size=(20, 4))], neighbors=[transformer, transformer])
     assert not hasattr(transformer, "n_features_in_")

@@ -34,7 +34,7 @@ def first_copies(X):
     return [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in X]
 
 
-def assert_rows_come_back(Xs, tolerance=1e-12, **options):
+def assert_own_rows(Xs, tolerance=1e-12, **options):
     ops = mdt.build_operators(Xs, **options)
     rows = ops.new_rows(Xs)
     assert len(rows) == ops.n_views
@@ -53,26 +53,26 @@ class TestTrainingSamples:
     @pytest.mark.parametrize("kernel", [*KERNELS, decay])
     def test_every_kernel_metric_and_symmetrisation(self, views, kernel, metric, symmetrize):
         metric = "correlation" if kernel == "correlation" else metric
-        assert_rows_come_back([views[0], views[2]], kernel=kernel, metric=metric, symmetrize=symmetrize)
+        assert_own_rows([views[0], views[2]], kernel=kernel, metric=metric, symmetrize=symmetrize)
 
     @pytest.mark.parametrize("kernel", KERNELS)
     def test_published(self, views, kernel):
-        assert_rows_come_back([views[0], views[2]], kernel=kernel, preset="published")
+        assert_own_rows([views[0], views[2]], kernel=kernel, preset="published")
 
     @pytest.mark.parametrize("symmetrize", SYMMETRIZE)
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive", decay])
     @pytest.mark.parametrize("anisotropy", [0.5, 1.0, 2.0])
     def test_anisotropy(self, views, kernel, anisotropy, symmetrize):
-        assert_rows_come_back(views, kernel=kernel, anisotropy=anisotropy, symmetrize=symmetrize)
+        assert_own_rows(views, kernel=kernel, anisotropy=anisotropy, symmetrize=symmetrize)
 
     @pytest.mark.parametrize("bandwidth", [0.7, lambda graph: np.median(graph.data)])
     @pytest.mark.parametrize("preset", [None, "published"])
     def test_bandwidths(self, views, bandwidth, preset):
-        assert_rows_come_back(views, bandwidth=bandwidth, preset=preset)
+        assert_own_rows(views, bandwidth=bandwidth, preset=preset)
 
     def test_settings_per_view(self, views):
         options = {"n_neighbors": [1, 39, 7], "kernel": ["adaptive", "binary", "laplacian"]}
-        assert_rows_come_back(views, symmetrize=["min", "mean", "max"], anisotropy=[0, 1, 0.5], **options)
+        assert_own_rows(views, symmetrize=["min", "mean", "max"], anisotropy=[0, 1, 0.5], **options)
 
     @pytest.mark.parametrize("symmetrize", SYMMETRIZE)
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive", "binary", decay])
@@ -83,7 +83,7 @@ class TestTrainingSamples:
         shuffled = np.random.default_rng(3).permutation(grid)
         for metric in ("euclidean", "manhattan"):
             options = {"metric": metric, "n_neighbors": n_neighbors}
-            assert_rows_come_back([grid, shuffled], kernel=kernel, symmetrize=symmetrize, **options)
+            assert_own_rows([grid, shuffled], kernel=kernel, symmetrize=symmetrize, **options)
 
     @pytest.mark.parametrize("symmetrize", SYMMETRIZE)
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive", decay])
@@ -94,11 +94,11 @@ class TestTrainingSamples:
         X = rng.permutation(np.vstack([X, X[[0] * 5], X[[1] * 2], X[3:6]]))
         for anisotropy in (0.0, 1.0):
             options = {"n_neighbors": n_neighbors, "anisotropy": anisotropy}
-            assert_rows_come_back([X], kernel=kernel, symmetrize=symmetrize, **options)
+            assert_own_rows([X], kernel=kernel, symmetrize=symmetrize, **options)
 
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive", "binary"])
     @pytest.mark.parametrize("n_neighbors", [1, 2, 4])
-    def test_proportional_rows_find_themselves(self, rng, kernel, n_neighbors):
+    def test_proportional_rows_get_their_own_rows(self, rng, kernel, n_neighbors):
         """Rows of one direction are at cosine distance 0 but differ by rounding; each still gets its own row."""
         directions = rng.normal(size=(8, 4))
         X = np.vstack([directions * scale for scale in (1.0, 3.0, 0.7)])
@@ -115,12 +115,12 @@ class TestTrainingSamples:
     def test_few_samples_and_all_neighbours(self, rng, n_samples, kernel):
         X = rng.normal(size=(n_samples, 3))
         for n_neighbors in range(1, n_samples):
-            assert_rows_come_back([X], n_neighbors=n_neighbors, kernel=kernel)
+            assert_own_rows([X], n_neighbors=n_neighbors, kernel=kernel)
 
     @pytest.mark.parametrize("dtype", [None, "float32", "float64"])
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
     def test_float32(self, views, kernel, dtype):
-        ops = assert_rows_come_back([X.astype(np.float32) for X in views], kernel=kernel, dtype=dtype, tolerance=1e-12)
+        ops = assert_own_rows([X.astype(np.float32) for X in views], kernel=kernel, dtype=dtype, tolerance=1e-12)
         assert ops.dtype == np.dtype(dtype or "float32")
 
     def test_layouts(self, views):
@@ -133,26 +133,26 @@ class TestTrainingSamples:
         for given_X in (np.asfortranarray(X), strided, read_only, pd.DataFrame(X), scipy.sparse.csr_array(X)):
             assert_same_bits(ops.new_rows(given_X)[0], expected)
             assert_same_bits(mdt.build_operators(given_X).new_rows(X)[0], mdt.build_operators(given_X).new_rows(X)[0])
-            assert_rows_come_back([given_X])
+            assert_own_rows([given_X])
 
     @pytest.mark.parametrize("metric", METRICS)
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
     def test_sparse(self, rng, metric, kernel):
         X = scipy.sparse.random_array((40, 30), density=0.3, format="csr", rng=rng)
         X = scipy.sparse.csr_array(X + scipy.sparse.csr_array(np.eye(40, 30)[np.arange(40) % 30]))
-        ops = assert_rows_come_back([X], metric=metric, kernel=kernel)
+        ops = assert_own_rows([X], metric=metric, kernel=kernel)
         assert_same_bits(ops.new_rows([X.toarray()])[0], ops.new_rows([X])[0])
 
     @given(hostile.view_sets(), st.sampled_from(SYMMETRIZE), st.sampled_from(["gaussian", "adaptive", "laplacian"]))
     def test_hostile_views(self, drawn, symmetrize, kernel):
         Xs, n_neighbors = drawn
-        assert_rows_come_back(Xs, n_neighbors=n_neighbors, symmetrize=symmetrize, kernel=kernel)
+        assert_own_rows(Xs, n_neighbors=n_neighbors, symmetrize=symmetrize, kernel=kernel)
 
     @pytest.mark.parametrize("scale", [1e-300, 1e300])
     def test_extreme_scales_beside_a_constant_feature(self, rng, scale):
         X = np.column_stack([scale * rng.normal(size=(30, 2)), np.full(30, 1.5)])
         for options in ({}, {"kernel": "adaptive"}, {"metric": "manhattan", "kernel": "laplacian"}):
-            assert_rows_come_back([X], **options)
+            assert_own_rows([X], **options)
 
 
 class TestNewSamples:
@@ -219,14 +219,14 @@ class TestNewSamples:
 
     @pytest.mark.parametrize("symmetrize", SYMMETRIZE)
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive", "binary", decay])
-    def test_a_training_sample_but_for_rounding(self, rng, views, kernel, symmetrize):
+    def test_training_sample_with_rounding_errors(self, rng, views, kernel, symmetrize):
         """Features that are computed again differ in their last digits; rows must not lose edges for that."""
         ops = mdt.build_operators(views[0], kernel=kernel, symmetrize=symmetrize)
         (R,) = ops.new_rows([views[0] + 1e-13 * rng.normal(size=views[0].shape)])
         np.testing.assert_allclose(R.toarray(), ops.views[0].toarray(), rtol=0, atol=1e-11)
 
     @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
-    def test_far_samples_go_to_their_nearest(self, views, kernel):
+    def test_far_samples_step_to_their_nearest(self, views, kernel):
         """All affinities are 0 in floating point; their ratios are not."""
         (R,) = mdt.build_operators(views[0], kernel=kernel).new_rows([views[0][:1] + 1e9])
         assert np.isfinite(R.data).all()
@@ -261,7 +261,7 @@ def test_rows_do_not_depend_on_each_other(rng, kernel):
 
 
 class TestSets:
-    def test_recipes_carry_over(self, views):
+    def test_recipes_are_kept_by_added_members(self, views):
         ops = mdt.build_operators(views, kernel=["gaussian", "adaptive", decay], anisotropy=1.0)
         X_new = [X[:5] + 0.1 for X in views]
         expected = ops.new_rows(X_new)

@@ -16,18 +16,18 @@ K = 3
 N = 90
 
 
-def loose(n=N, seed=0):
+def overlapping(n=N, seed=0):
     return overlapping_clusters(n, seed)
 
 
 @functools.cache
-def steps_of(n=N, seed=0, dtype=None, n_neighbors=12):
+def operators_of(n=N, seed=0, dtype=None, n_neighbors=12):
     """Operators of these views, with so many neighbours that no graph is in parts."""
-    return mdt.build_operators(loose(n, seed)[0], n_neighbors=min(n_neighbors, n - 1), dtype=dtype)
+    return mdt.build_operators(overlapping(n, seed)[0], n_neighbors=min(n_neighbors, n - 1), dtype=dtype)
 
 
 @functools.cache
-def far(n=60, std=0.01):
+def separate(n=60, std=0.01):
     """Three clusters so far apart that each is a part of the graph by itself."""
     blobs = mdt.datasets.make_multiview_blobs(n, n_clusters=K, n_features=3, cluster_std=std, random_state=0)
     return blobs.views, blobs.target

@@ -40,7 +40,7 @@ def quick(make, **parameters):
     return make(**{**GRAPH, **few, **parameters})
 
 
-def carried(estimator, X):
+def of_new_samples(estimator, X):
     """What an estimator says of new samples."""
     return estimator.transform(X) if isinstance(estimator, mdt.MDT) else estimator.predict(X)
 

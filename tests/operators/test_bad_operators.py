@@ -308,7 +308,7 @@ class TestMemory:
         np.testing.assert_allclose(W @ np.ones(self.N_LARGE), 1.0, rtol=0, atol=1e-12)
 
 
-def test_bandwidth_is_looked_at_for_every_kernel():
+def test_bandwidth_is_checked_for_every_kernel():
     with pytest.raises(ValueError, match=r"bandwidth.*positive.*-1"):
         mdt.build_operators(good_view(), kernel="adaptive", bandwidth=-1)
     with pytest.raises(TypeError, match=r"bandwidth.*None"):

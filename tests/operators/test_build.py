@@ -299,14 +299,14 @@ class TestDtype:
         assert all(P.dtype == expected for P in ops.views)
 
     @pytest.mark.parametrize("dtype", ["float64", np.float64, np.dtype("float64")])
-    def test_float64_asked_for_float32_views(self, views, dtype):
+    def test_float64_of_float32_views(self, views, dtype):
         X = views[0].astype(np.float32)
         ops = mdt.build_operators([X], dtype=dtype)
         assert ops.dtype == np.float64
         assert_operator(ops.views[0], oracle.operator(X.astype(float)))
 
     @pytest.mark.parametrize("dtype", ["float32", np.float32])
-    def test_float32_asked_for_float64_views(self, views, dtype):
+    def test_float32_of_float64_views(self, views, dtype):
         ops = mdt.build_operators(views, dtype=dtype)
         assert ops.dtype == np.float32
         for P, X in zip(ops.views, views, strict=True):
@@ -314,7 +314,7 @@ class TestDtype:
 
 
 @pytest.mark.parametrize("n_jobs", [None, -1, 1, 2])
-def test_n_jobs_and_random_state_change_nothing(views, n_jobs):
+def test_n_jobs_and_random_state_do_not_change_the_result(views, n_jobs):
     ops = mdt.build_operators(views, n_jobs=n_jobs, random_state=7)
     for P, Q in zip(ops.views, mdt.build_operators(views).views, strict=True):
         assert_same_bits(P, Q)

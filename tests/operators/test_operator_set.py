@@ -52,7 +52,7 @@ class TestMembers:
         one, other = (mdt.select_time(alone, view=member, method="exact").entropies for member in (0, 1))
         np.testing.assert_array_equal(one, other)
 
-    def test_mean_is_looked_at_like_a_matrix(self, ops):
+    def test_check_of_the_mean(self, ops):
         view, mean = (ops.with_mean().check(warn=False).members[i] for i in (0, 2))
         (given,) = mdt.OperatorSet.from_transitions([sum(ops.views) / 2]).check(warn=False).members
         assert (view.kind, mean.kind, mean.stochastic, mean.n_duplicates) == ("walk", "mean", True, None)
@@ -190,7 +190,7 @@ class TestFromMatrices:
 
 
 class TestCheck:
-    def test_sound_set_has_nothing_to_warn_of(self, views):
+    def test_valid_set_has_no_warnings(self, views):
         # The suite turns warnings into errors, so this call also shows that none is issued.
         ops = mdt.build_operators(views, n_neighbors=8)
         report = ops.check()
@@ -353,7 +353,7 @@ class TestNames:
             assert ops.with_transitions(P).names == ["view 0", "given 0"]
 
 
-def test_unpickled_from_odd_addresses():
+def test_unpickled_from_unaligned_buffers():
     """Protocol 5 hands arrays over as buffers, which may begin anywhere, as they do on Dask's workers."""
     ops = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 60, 3))))
     buffers = []

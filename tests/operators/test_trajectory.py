@@ -125,7 +125,7 @@ class TestProduct:
     def test_weights_of_a_sequence(self, ops):
         np.testing.assert_array_equal(ops.trajectory([1, 0]).weights, one_hot([1, 0], len(ops)))
 
-    def test_the_callers_weights_stay_theirs(self, ops, weights):
+    def test_given_weights_are_copied(self, ops, weights):
         W = ops.trajectory(weights)
         before = W.toarray()
         weights[:] = 0.0
@@ -211,7 +211,7 @@ class TestLinearOperator:
         np.testing.assert_allclose(W.T @ B, dense.T @ B, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(B, before)
 
-    def test_columns_do_not_depend_on_their_company(self, rng, pair):
+    def test_columns_do_not_depend_on_each_other(self, rng, pair):
         W, _ = pair
         B = rng.normal(size=(N_SAMPLES, 37))
         whole = W @ B
@@ -301,7 +301,7 @@ class TestPruning:
         assert (pruned.data > 0).all()
         np.testing.assert_allclose(pruned.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
-    def test_pruning_each_step_of_one_or_of_nothing_is_pruning_at_the_end(self, ops, W):
+    def test_pruning_one_step_is_pruning_at_the_end(self, ops, W):
         one = ops.trajectory([1])
         for trajectory, options in [(one, {"top": 3}), (one, {"prune_below": 0.05}), (W, {"top": N_SAMPLES})]:
             np.testing.assert_allclose(
@@ -427,7 +427,7 @@ def test_float32_weights_need_only_be_as_good_as_float32(rng):
     np.testing.assert_allclose(ops.trajectory(weights).weights.sum(axis=1), 1.0, rtol=0, atol=1e-15)
 
 
-def test_parts_that_can_be_left_do_not_make_the_stationary_distribution_ambiguous():
+def test_transient_parts_keep_the_stationary_distribution_unique():
     W = mdt.OperatorSet.from_transitions([np.array([[1.0, 0.0], [0.5, 0.5]])]).trajectory([0])
     # Warnings are errors here: none may be issued.
     np.testing.assert_allclose(W.stationary_distribution(), [1.0, 0.0], rtol=0, atol=1e-11)

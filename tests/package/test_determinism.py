@@ -126,7 +126,7 @@ def chain_product():
 
 
 @pytest.mark.parametrize("prepare", [neighbour_search, chain_product])
-def test_python_runs_on_during_long_work(prepare):
+def test_other_python_threads_run_during_long_work(prepare):
     work = prepare()
     ticks, done = [], threading.Event()
 

@@ -27,7 +27,7 @@ def test_session(path):
 
 
 @pytest.mark.parametrize("path", [README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)
-def test_links_lead_somewhere(path):
+def test_links_exist(path):
     text = path.read_text(encoding="utf-8")
     targets = [part.split(")")[0].split("#")[0] for part in text.split("](")[1:]]
     for target in targets:

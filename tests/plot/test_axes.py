@@ -59,7 +59,7 @@ def test_docstring_examples(name):
     assert doctest.DocTestRunner(verbose=False).run(example).failed == 0
 
 
-def test_import_leaves_matplotlib_alone():
+def test_import_does_not_import_matplotlib():
     script = "import sys, mdt_fast.plot; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
@@ -67,7 +67,7 @@ def test_import_leaves_matplotlib_alone():
 
 @pytest.mark.parametrize("draw", EVERY)
 class TestAxes:
-    def test_given_ones_are_used(self, ops, plt, draw):
+    def test_given_axes_are_used(self, ops, plt, draw):
         from matplotlib.figure import Figure
 
         figure = Figure()
@@ -77,7 +77,7 @@ class TestAxes:
         assert not left.has_data()
         figure.canvas.draw()
 
-    def test_new_ones_have_a_figure_that_draws(self, ops, plt, draw):
+    def test_new_axes_have_a_figure(self, ops, plt, draw):
         ax = draw(ops)
         assert plt.get_fignums() == [ax.figure.number]
         assert "Constrained" in type(ax.figure.get_layout_engine()).__name__
@@ -86,7 +86,7 @@ class TestAxes:
             assert not ax.spines["top"].get_visible()
             assert not ax.spines["right"].get_visible()
 
-    def test_wrong_ones_are_refused(self, ops, plt, draw):
+    def test_wrong_axes_are_refused(self, ops, plt, draw):
         with pytest.raises(TypeError, match="ax: expected matplotlib Axes or None, got str"):
             draw(ops, ax="left")
         solid = plt.figure().add_subplot(projection="3d")

@@ -57,7 +57,7 @@ class TestScores:
         np.testing.assert_allclose(reaches, [[0.4, 0.6], [0.2, 0.2], [0.5 - runs.std(), 0.5 + runs.std()]], atol=1e-12)
         assert not dots(ax)
 
-    def test_nan_is_no_value(self):
+    def test_nan_is_shown_as_no_value(self):
         ax = plot.scores({"a": np.nan, "b": [0.5, np.nan, 0.25], "c": None, "d": [np.nan, np.nan]})
         assert [text.get_text() for text in ax.texts] == ["no value", "0.375", "no value", "no value"]
         assert bars(ax) == [(0, 0), (0, 0.375), (0, 0), (0, 0)]
@@ -78,7 +78,7 @@ class TestScores:
             np.testing.assert_allclose([width for _, width in bars(plot.scores(values))], frame.mean())
 
     @pytest.mark.parametrize("n", [2, 100])
-    def test_names_and_values_can_be_read(self, rng, n):
+    def test_names_and_values_are_readable(self, rng, n):
         ax = plot.scores({f"a rather long name of a way, the {i}th": rng.uniform() for i in range(n)})
         assert len(ax.containers[0].patches) == n
         assert_inside(ax, [*ax.texts, *ax.get_yticklabels()])

@@ -102,7 +102,7 @@ class TestEmbedding:
         assert named[0] == "0"
         assert len(np.unique(ax.collections[0].get_facecolors(), axis=0)) == n_classes
 
-    def test_strings_are_shown_as_they_are(self, rng):
+    def test_strings_are_shown_verbatim(self, rng):
         names = np.array(["_hidden", r"$\nonsense$", "x" * 60])
         ax = plot.embedding(rng.normal(size=(9, 2)), np.tile(names, 3))
         assert legend_texts(ax)[:2] == [r"$\nonsense$", "_hidden"]
@@ -141,7 +141,7 @@ class TestEmbedding:
         assert 200 < np.count_nonzero(upper == upper[0]) < 300
         np.testing.assert_array_equal(offsets(ax), offsets(plot.embedding(X, labels)))
 
-    def test_arguments_of_scatter_keep_to_their_samples(self, rng):
+    def test_arguments_of_scatter_follow_their_samples(self, rng):
         X, sizes = rng.normal(size=(25, 2)), np.arange(25.0)
         points = plot.embedding(X, np.arange(25) % 2, s=sizes, lw=2, zorder=7).collections[0]
         for at, size in zip(points.get_offsets(), points.get_sizes(), strict=True):
@@ -158,7 +158,7 @@ class TestEmbedding:
         assert many.get_rasterized()
         assert not few.get_rasterized()
 
-    def test_a_layout_decides_where_the_legend_is(self, rng, plt):
+    def test_position_of_the_legend_follows_the_layout(self, rng, plt):
         for layout, beside in (("constrained", True), (None, False)):
             ax = plt.subplots(layout=layout)[1]
             plot.embedding(rng.normal(size=(40, 2)), np.arange(40) % 3, ax=ax)

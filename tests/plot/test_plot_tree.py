@@ -61,7 +61,7 @@ class TestTree:
             # Between the two rings all along.
             assert (np.diff(np.hypot(*curve.T)) > 0).all()
 
-    def test_the_path_leads_from_the_middle_to_the_answer(self, ops, plt):
+    def test_path_from_the_centre_to_the_answer(self, ops, plt):
         result = sequence_result(ops)
         ax = result.plot_tree(path_color="blue")
         at = node_positions(ax)
@@ -123,7 +123,7 @@ class TestTree:
         np.testing.assert_allclose(np.diff(outer), 2 * np.pi / 8)
         np.testing.assert_allclose(angles[2:6], (outer[::2] + outer[1::2]) / 2)
 
-    def test_random_sequences_are_joined_to_the_middle_at_their_depth(self, ops, plt):
+    def test_random_sequences_are_joined_to_the_centre(self, ops, plt):
         sequences = [tuple(sequence) for sequence in np.random.default_rng(3).integers(2, size=(12, 4)).tolist()]
         ax = make_result(ops, sequences, np.arange(12.0), strategy="random").plot_tree()
         at = node_positions(ax)
@@ -133,7 +133,7 @@ class TestTree:
         for curve in artist(ax, "edges").get_segments():
             np.testing.assert_allclose(curve[0], 0, atol=1e-12)
 
-    def test_spokes_to_deeper_sequences_pass_between_nodes(self, ops, plt):
+    def test_long_edges_pass_between_nodes(self, ops, plt):
         rng = np.random.default_rng(6)
         sequences = [
             (0,),

@@ -31,7 +31,7 @@ class TestWeights:
         assert bar.get_ylim() == (0, 1)
         assert bar.get_ylabel() == "weight"
 
-    def test_values_can_be_read_on_their_cells(self):
+    def test_values_are_readable(self):
         ax = plot.weights(self.W)
         assert {text.get_text(): text.get_color() for text in ax.texts if text.get_text() in "01"} == {
             "0": "0.15",
@@ -39,7 +39,7 @@ class TestWeights:
         }
         assert_inside(ax, ax.texts)
 
-    def test_what_has_a_trajectory(self, ops):
+    def test_sources_of_a_trajectory(self, ops):
         W = ops.trajectory([1, 0, 1])
         result = mdt.search(ops, n_clusters=2, strategy=[1, 0, 1], t=3)
         estimator = SimpleNamespace(trajectory_=W)
@@ -49,7 +49,7 @@ class TestWeights:
             assert tick_labels(ax.yaxis) == ["a", "b"]
         assert tick_labels(plot.weights([0, 2]).yaxis) == ["0", "1", "2"]
 
-    def test_many_cells_are_not_written_in(self, plt):
+    def test_many_cells_have_no_values(self, plt):
         ax = plot.weights(np.full((100, 100), 0.01))
         assert not ax.texts
         assert_inside(ax, [label for label in ax.get_yticklabels() if label.get_text()])

@@ -66,7 +66,7 @@ def test_every_kind_of_member(views, rng, extend, dtype):
 
 
 @pytest.mark.parametrize("sequence", [[0], [1, 1], [2, 0, 1], [3, 0], [4, 4]])
-def test_sequences_have_gradients_for_members_that_they_leave_out(ops, sequence):
+def test_gradients_for_members_outside_the_sequence(ops, sequence):
     ops = ops.with_identity().with_uniform()
     assert_agrees(ops, np.eye(len(ops))[sequence])
     assert contrastive_loss(ops, sequence) == contrastive_loss(ops, ops.trajectory(sequence))
@@ -107,7 +107,7 @@ def test_random_graphs(problem):
     assert_agrees(ops, weights, **options)
 
 
-def test_walks_that_stay_in_their_part(rng):
+def test_disconnected_walks(rng):
     """Parts far apart, more points than the walks of a block can reach."""
     X = np.repeat(np.arange(40.0) * 100, 15)[:, np.newaxis] + rng.random((600, 1))
     ops = mdt.build_operators([X, X[:, ::-1] + 0.1 * rng.random((600, 1))], n_neighbors=3).with_powers((2,))
@@ -120,7 +120,7 @@ def test_walks_that_stay_in_their_part(rng):
     np.testing.assert_allclose(gradient, slopes, rtol=1e-6)
 
 
-def test_two_samples_have_nothing_to_lose():
+def test_two_samples_have_zero_loss():
     ops = mdt.OperatorSet.from_transitions([[[0.9, 0.1], [0.4, 0.6]]])
     loss, gradient = contrastive_loss(ops, [0, 0], gradient=True)
     assert loss == pytest.approx(0.0, abs=1e-15)

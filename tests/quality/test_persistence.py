@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import mdt_fast as mdt
-from helpers.consensus import K, N, far, loose, search, steps_of
+from helpers.consensus import K, N, operators_of, overlapping, search, separate
 from helpers.data import labels_of
 
 
@@ -54,7 +54,7 @@ class TestPersistence:
         np.testing.assert_allclose(mdt.quality.persistence(ops, labels), np.mean(expected), rtol=1e-9, atol=1e-12)
 
     def test_views_are_weighted(self, rng):
-        ops, labels = steps_of(), labels_of(rng, N, 4)
+        ops, labels = operators_of(), labels_of(rng, N, 4)
         per_view = mdt.quality.persistence(ops, labels, per_view=True)
         assert per_view[0] != per_view[1]
         for weights in ([3, 1], [0.0, 1.0], [5, 5]):
@@ -63,28 +63,28 @@ class TestPersistence:
 
     def test_added_members_are_not_scored(self, rng):
         labels = labels_of(rng, N, 4)
-        wider = steps_of().with_identity().with_uniform().with_powers([2])
-        assert mdt.quality.persistence(wider, labels) == mdt.quality.persistence(steps_of(), labels)
+        wider = operators_of().with_identity().with_uniform().with_powers([2])
+        assert mdt.quality.persistence(wider, labels) == mdt.quality.persistence(operators_of(), labels)
 
-    def test_names_of_labels_do_not_matter(self, rng):
-        ops, labels = steps_of(), labels_of(rng, N, 5)
+    def test_label_values_do_not_matter(self, rng):
+        ops, labels = operators_of(), labels_of(rng, N, 5)
         expected = mdt.quality.persistence(ops, labels)
         renamed = rng.permutation(5)[labels]
         for other in (renamed, labels * 10 - 7, renamed.astype(str), renamed.astype(float), renamed.tolist()):
             np.testing.assert_allclose(mdt.quality.persistence(ops, other), expected, rtol=1e-12)
 
     @pytest.mark.parametrize("k", [2, 3, 10])
-    def test_labels_that_know_nothing(self, rng, k):
-        ops, labels = steps_of(300), labels_of(rng, 300, k)
+    def test_random_labels_score_zero(self, rng, k):
+        ops, labels = operators_of(300), labels_of(rng, 300, k)
         found = [mdt.quality.persistence(ops, rng.permutation(labels)) for _ in range(200)]
         # A step that moves goes to one of n - 1, a jump to one of n.
         leaving = np.exp(-np.array(found))
         np.testing.assert_allclose(leaving.mean(), 300 / 299, atol=4 * leaving.std() / math.sqrt(200))
         assert abs(np.mean(found)) < 0.02
-        assert mdt.quality.persistence(ops, loose(300)[1]) > 10 * np.abs(found).mean()
+        assert mdt.quality.persistence(ops, overlapping(300)[1]) > 10 * np.abs(found).mean()
 
-    def test_where_no_step_leaves(self):
-        views, target = far()
+    def test_labels_that_no_step_leaves(self):
+        views, target = separate()
         ops = mdt.build_operators(views)
         np.testing.assert_allclose(mdt.quality.persistence(ops, target, per_view=True), math.log(60), rtol=1e-12)
         # Nobody may be in the same cluster as anybody they can reach.
@@ -92,7 +92,7 @@ class TestPersistence:
         found = mdt.quality.persistence(alternating, [0, 1] * 3)
         np.testing.assert_allclose(found, -math.log(2), rtol=1e-12)
 
-    def test_idle_samples_are_passed_over(self):
+    def test_samples_that_never_move_are_skipped(self):
         P = np.eye(5)
         P[:3, :3] = [[0.5, 0.3, 0.2], [0.0, 0.0, 1.0], [0.4, 0.4, 0.2]]
         ops = mdt.OperatorSet.from_transitions([scipy.sparse.csr_array(P)])
@@ -107,7 +107,7 @@ class TestPersistence:
     @pytest.mark.parametrize("labels", [np.zeros(N), np.arange(N)], ids=["one", "each its own"])
     def test_refused(self, labels):
         with pytest.raises(ValueError, match=r"labels: expected between 2 and 89 classes"):
-            mdt.quality.persistence(steps_of(), labels)
+            mdt.quality.persistence(operators_of(), labels)
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
     def test_same_bits_at_any_number_of_threads(self, rng, n_jobs):
@@ -118,7 +118,7 @@ class TestPersistence:
     @pytest.mark.parametrize("strategy", ["beam", "convex", "mcts", "consensus"])
     @pytest.mark.parametrize("weights", [None, [3, 1]], ids=["equal", "weighted"])
     def test_as_quality_of_a_search(self, strategy, weights):
-        ops = steps_of()
+        ops = operators_of()
         how = {"quality": "persistence", "view_weights": weights, "n_init": 2, "progress": False, "t": 2}
         found = mdt.search(ops, K, strategy=strategy, n_samples=6, n_playouts=6, **how)
         assert found.quality == "persistence"
@@ -131,4 +131,4 @@ class TestPersistence:
 
     def test_features_are_refused(self):
         with pytest.raises(ValueError, match=r"features: expected None, because quality='persistence'"):
-            search(steps_of(), features=loose()[0])
+            search(operators_of(), features=overlapping()[0])

@@ -138,7 +138,7 @@ def test_clusters_of_single_points(name, form):
 
 
 @scores
-def test_coding_of_labels_does_not_matter(ops, rng, name):
+def test_label_values_do_not_matter(ops, rng, name):
     labels = labels_of(rng, N_SAMPLES, 3)
     score = getattr(mdt.quality, name)
     expected = score(ops, labels)
@@ -168,7 +168,7 @@ def test_same_bits_for_any_number_of_threads(name):
 
 
 @pytest.mark.parametrize("form", ["walk", "dense", "sparse"])
-def test_sampled_silhouette_is_that_of_the_sample(ops, rng, form):
+def test_sampled_silhouette_equals_the_sample(ops, rng, form):
     X = rng.normal(size=(N_SAMPLES, 3))
     labels = labels_of(rng, N_SAMPLES, 6)
     rows = _core.sample_rows(N_SAMPLES, 25, 11)
@@ -184,20 +184,20 @@ def test_sampled_silhouette_is_that_of_the_sample(ops, rng, form):
     np.testing.assert_allclose(got, expected, rtol=1e-9)
 
 
-def test_whole_sample_is_everything(ops, rng):
+def test_full_sample_equals_no_sample(ops, rng):
     labels = labels_of(rng, N_SAMPLES, 6)
     whole = mdt.quality.silhouette(ops, labels, sample_size=N_SAMPLES, random_state=0)
     assert whole == mdt.quality.silhouette(ops, labels)
 
 
-def test_generator_is_drawn_from_only_for_a_sample(ops, rng):
+def test_generator_is_used_only_for_a_sample(ops, rng):
     labels = labels_of(rng, N_SAMPLES, 6)
     generator = np.random.default_rng(0)
     mdt.quality.silhouette(ops, labels, random_state=generator)
     assert generator.integers(2**40) == np.random.default_rng(0).integers(2**40)
 
 
-def test_a_view_without_weight_has_no_say(ops, rng):
+def test_a_view_of_weight_zero_is_ignored(ops, rng):
     labels = labels_of(rng, N_SAMPLES, 3)
     one, two = mdt.quality.calinski_harabasz(ops, labels, per_view=True)
     assert mdt.quality.calinski_harabasz(ops, labels, view_weights=[0, 5]) == two

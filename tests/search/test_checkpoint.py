@@ -43,7 +43,7 @@ class TestCheckpoint:
 
     @strategies
     @pytest.mark.parametrize("native", [True, False], ids=["native", "callable"])
-    def test_a_stopped_search_goes_on(self, strategy, native, tmp_path):
+    def test_a_stopped_search_is_resumed(self, strategy, native, tmp_path):
         path, quality = tmp_path / "search.json", Counted()
         options = SEARCHES[strategy] | ({} if native or strategy == "contrastive" else {"quality": quality})
         plain = search(fresh(), strategy=strategy, **options)
@@ -61,7 +61,7 @@ class TestCheckpoint:
         assert less.n_evaluations == 3
         np.testing.assert_array_equal(less.history["score"], plain.history["score"][:3])
 
-    def test_what_does_not_change_the_answer_may_differ(self, tmp_path):
+    def test_options_without_effect_on_the_answer_may_differ(self, tmp_path):
         path, ops = tmp_path / "search.json", fresh(3, 60)
         plain = search(ops, max_steps=4)
         search(ops, max_steps=4, checkpoint=path, max_evaluations=5, n_jobs=1)
@@ -70,7 +70,7 @@ class TestCheckpoint:
         )
         assert_same(plain, other)
 
-    def test_a_run_out_of_time_goes_on(self, tmp_path):
+    def test_a_search_out_of_time_is_resumed(self, tmp_path):
         path, quality = tmp_path / "search.json", Counted(0.02)
         cut = search(fresh(), max_steps=4, quality=quality, checkpoint=path, time_limit=0.15)
         assert cut.stopped == "time_limit"
@@ -91,7 +91,7 @@ class TestCheckpoint:
         assert all(seen)
         assert [file.name for file in tmp_path.iterdir()] == ["search.json"]
 
-    def test_the_search_that_raised_goes_on(self, tmp_path):
+    def test_a_search_that_raised_is_resumed(self, tmp_path):
         path, quality = tmp_path / "search.json", Counted()
 
         class BrokenError(Exception):
@@ -178,7 +178,7 @@ class TestCheckpoint:
         for length in np.linspace(0, len(content) - 2, 25).astype(int):
             self.refuses(content[:length], tmp_path / "search.json")
 
-    def test_longer_than_it_was(self, written, tmp_path):
+    def test_extra_content(self, written, tmp_path):
         content, _ = written
         self.refuses(content + content, tmp_path / "search.json")
         self.refuses(content + b"7", tmp_path / "search.json")
@@ -203,7 +203,7 @@ class TestCheckpoint:
             self.refuses(content[:at] + other + content[at + 1 :], tmp_path / "search.json")
 
     @pytest.mark.parametrize("strategy", ["beam", "direct", "contrastive", "random"])
-    def test_an_unwritable_path_is_found_out_at_once(self, strategy, tmp_path):
+    def test_an_unwritable_path_is_refused_at_once(self, strategy, tmp_path):
         quality = Counted()
         scoring = {} if strategy == "contrastive" else {"quality": quality}
         for path in (tmp_path / "missing" / "search.json", tmp_path, tmp_path / "file" / "search.json"):
@@ -279,16 +279,16 @@ def run_killed(case, checkpoint, out, *, pause=0.0, work=1, after=None):
     return json.loads(out.read_text())
 
 
-def undisturbed_and_survivor(case, folder, moments, pause, work=1):
+def uninterrupted_and_resumed(case, folder, moments, pause, work=1):
     """The same search, once without a break and once killed at each of the moments, then left to end."""
     folder = folder / case.replace(" ", "-")
     folder.mkdir()
-    undisturbed = run_killed(case, None, folder / "undisturbed.json", work=work)
+    uninterrupted = run_killed(case, None, folder / "undisturbed.json", work=work)
     path = folder / "checkpoint"
     for after in moments:
         run_killed(case, path, folder / "never.json", pause=pause, work=work, after=after)
         assert path.is_file() or after < 0.5
-    return undisturbed, run_killed(case, path, folder / "survivor.json", work=work)
+    return uninterrupted, run_killed(case, path, folder / "survivor.json", work=work)
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +298,7 @@ def pairs(tmp_path_factory):
     with ThreadPoolExecutor(len(CASES)) as pool:
         moments = [rng.uniform(0.0, 1.2, size=2) for _ in CASES]
         return {
-            case: pool.submit(undisturbed_and_survivor, case, folder, when, 0.03)
+            case: pool.submit(uninterrupted_and_resumed, case, folder, when, 0.03)
             for case, when in zip(CASES, moments, strict=True)
         }
 
@@ -306,16 +306,16 @@ def pairs(tmp_path_factory):
 class TestKilled:
     @pytest.mark.parametrize("case", CASES)
     def test_ends_with_the_same_answer(self, pairs, case):
-        undisturbed, survivor = pairs[case].result()
-        assert survivor["answer"] == undisturbed["answer"]
+        uninterrupted, resumed = pairs[case].result()
+        assert resumed["answer"] == uninterrupted["answer"]
 
     @pytest.mark.slow
     @pytest.mark.parametrize("case", CASES)
     def test_many_times_and_late(self, case, tmp_path):
         rng = np.random.default_rng()
         moments = [*rng.uniform(0.0, 10.0, size=4), 12.0]
-        undisturbed, survivor = undisturbed_and_survivor(case, tmp_path, moments, 0.4, work=10)
-        assert survivor["answer"] == undisturbed["answer"]
-        if undisturbed["n_calls"]:
+        uninterrupted, resumed = uninterrupted_and_resumed(case, tmp_path, moments, 0.4, work=10)
+        assert resumed["answer"] == uninterrupted["answer"]
+        if uninterrupted["n_calls"]:
             # Twelve seconds hold about thirty evaluations, of which all but those of the last seconds were written.
-            assert survivor["n_calls"] <= undisturbed["n_calls"] - 10
+            assert resumed["n_calls"] <= uninterrupted["n_calls"] - 10

@@ -58,7 +58,7 @@ def rank_correlation(coordinates, angle):
     return spearmanr(distances, angles[near]).statistic
 
 
-def test_the_figures_of_a_circle_and_of_noise():
+def test_measures_of_a_circle_and_of_noise():
     angle = np.linspace(0, 2 * np.pi, N_SAMPLES, endpoint=False)
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     assert neighbour_angle(circle, angle) == pytest.approx(6 * np.pi / N_SAMPLES)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt
-from helpers.consensus import K, N, assert_same, assert_valid, far, loose, search, steps_of
+from helpers.consensus import K, N, assert_same, assert_valid, operators_of, overlapping, search, separate
 from mdt_fast._clusters.agreement import agree
 from mdt_fast._search.consensus import draw_members
 
@@ -28,8 +28,8 @@ def twin(ops, found, n_clusters=K):
 class TestSearch:
     @pytest.mark.parametrize("quality", ["auto", "calinski_harabasz", "davies_bouldin", "silhouette"])
     @pytest.mark.parametrize("n_samples", [5, 20])
-    def test_it_is_put_together_from_single_trajectories(self, quality, n_samples):
-        ops = steps_of()
+    def test_equals_the_composition_of_single_trajectories(self, quality, n_samples):
+        ops = operators_of()
         found = search(ops, quality=quality, n_samples=n_samples, random_state=4)
         assert_valid(found, N)
         scores, rows, (labels, embedding, sure) = twin(ops, found)
@@ -43,7 +43,7 @@ class TestSearch:
         assert found.score == sign * getattr(mdt.quality, name)(ops, labels)
 
     def test_defaults(self):
-        found = search(steps_of(), t=2)
+        found = search(operators_of(), t=2)
         assert_valid(found, N)
         assert found.quality == found.settings["quality"] == "persistence"
         assert (found.settings["n_samples"], found.settings["n_init"], found.t) == (64, 5, 2)
@@ -52,45 +52,45 @@ class TestSearch:
         assert found.converged is None
         assert f"{len(found.members)} members, {found.n_evaluations} evaluations" in repr(found)
 
-    def test_auto_is_its_other_name(self):
-        assert_same(search(steps_of(), n_samples=6), search(steps_of(), n_samples=6, strategy="auto"))
+    def test_auto_is_the_consensus(self):
+        assert_same(search(operators_of(), n_samples=6), search(operators_of(), n_samples=6, strategy="auto"))
 
     def test_automatic_time(self):
-        ops = steps_of()
+        ops = operators_of()
         found = search(ops, t="auto", n_samples=40)
         assert found.t == mdt.select_time(ops).t
         assert found.history["depth"].max() <= found.t
 
     @pytest.mark.parametrize("n_samples", [1, 2, 3, 16, 17])
     def test_the_better_half_is_kept(self, n_samples):
-        found = search(steps_of(), n_samples=n_samples)
+        found = search(operators_of(), n_samples=n_samples)
         assert_valid(found, N)
         assert found.n_evaluations == n_samples
         assert len(found.members) == (n_samples + 1) // 2
 
     @pytest.mark.parametrize("n_samples", [1, 4, 9])
-    def test_the_first_of_equals_are_kept(self, n_samples):
-        found = search(steps_of(), n_samples=n_samples, quality=lambda ops, labels, coordinates: 1.0)
+    def test_ties_keep_the_first(self, n_samples):
+        found = search(operators_of(), n_samples=n_samples, quality=lambda ops, labels, coordinates: 1.0)
         assert found.agreement.rows.tolist() == list(range((n_samples + 1) // 2))
         assert found.best == 0
         assert found.score == 1.0
 
-    def test_a_function_judges(self):
+    def test_callable_quality(self):
         seen = []
 
         def evenness(ops, labels, coordinates):
             seen.append((labels.shape, coordinates.shape))
             return -np.bincount(labels).std()
 
-        found = search(steps_of(), n_samples=8, quality=evenness)
+        found = search(operators_of(), n_samples=8, quality=evenness)
         assert_valid(found, N)
         assert found.quality.endswith("evenness")
         assert found.score == -np.bincount(found.labels).std()
         assert set(seen) == {((N,), (N, K))}
         assert len(seen) == 9
 
-    def test_members_have_one_weight_for_each_view(self):
-        found = search(steps_of().with_identity(), n_samples=30, t=4)
+    def test_candidates_have_constant_weights(self):
+        found = search(operators_of().with_identity(), n_samples=30, t=4)
         assert set(found.history["depth"]) == {1, 2, 3, 4}
         for weights in found.candidates:
             assert (weights == weights[0]).all()
@@ -98,7 +98,7 @@ class TestSearch:
             np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-12)
 
     def test_draws_are_uniform(self):
-        ops = steps_of().with_identity()
+        ops = operators_of().with_identity()
         drawn = draw_members(ops, 4, 3000, np.random.default_rng(0))
         counts = np.bincount([len(weights) for weights in drawn], minlength=5)[1:]
         assert abs(counts - 750).max() < 5 * math.sqrt(750)
@@ -107,15 +107,15 @@ class TestSearch:
         # On the simplex of three corners a weight w is exceeded with probability (1 - w)^2.
         np.testing.assert_allclose((first > 0.5).mean(axis=0), 0.25, atol=0.04)
 
-    def test_more_members_begin_with_the_same(self):
-        few, many = (search(steps_of(), n_samples=n) for n in (7, 20))
+    def test_more_candidates_begin_with_the_same(self):
+        few, many = (search(operators_of(), n_samples=n) for n in (7, 20))
         np.testing.assert_array_equal(many.history["score"][:7], few.history["score"])
         for a, b in zip(few.candidates, many.candidates, strict=False):
             np.testing.assert_array_equal(a, b)
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
-    def test_it_stops_when_more_do_not_matter(self):
-        assert search(mdt.build_operators(far()[0])).n_evaluations == 32
+    def test_stops_when_the_labels_are_stable(self):
+        assert search(mdt.build_operators(separate()[0])).n_evaluations == 32
         noise = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 60, 8))), n_neighbors=10)
         assert search(noise, 6).n_evaluations == 64
         assert search(noise, 6, n_samples=40).n_evaluations == 40
@@ -123,11 +123,11 @@ class TestSearch:
     @pytest.mark.parametrize("n_jobs", [2, 3])
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     def test_same_bits_at_any_number_of_threads(self, n_jobs, dtype):
-        ops = steps_of(300, dtype=dtype)
+        ops = operators_of(300, dtype=dtype)
         assert_same(search(ops, n_samples=20, n_jobs=1), search(ops, n_samples=20, n_jobs=n_jobs))
 
     def test_seeds(self):
-        ops = steps_of()
+        ops = operators_of()
         found = [search(ops, n_samples=12, random_state=seed) for seed in (0, 0, 1)]
         assert_same(found[0], found[1])
         assert found[0].settings["random_state"] != found[2].settings["random_state"]
@@ -136,13 +136,13 @@ class TestSearch:
         assert_same(*generators)
 
     def test_single_precision(self):
-        found = search(steps_of(dtype="float32"), n_samples=9)
+        found = search(operators_of(dtype="float32"), n_samples=9)
         assert_valid(found, N)
-        assert adjusted_rand_score(found.labels, search(steps_of(dtype="float64"), n_samples=9).labels) > 0.9
+        assert adjusted_rand_score(found.labels, search(operators_of(dtype="float64"), n_samples=9).labels) > 0.9
 
     @pytest.mark.parametrize("weights", [[3, 1], [1, 0]], ids=str)
     def test_view_weights(self, weights):
-        ops = steps_of()
+        ops = operators_of()
         found, plain = search(ops, n_samples=9, view_weights=weights), search(ops, n_samples=9)
         assert_valid(found, N)
         assert found.score == mdt.quality.persistence(ops, found.labels, view_weights=weights)
@@ -152,12 +152,12 @@ class TestSearch:
         assert (found.history["score"] != plain.history["score"]).all()
 
     def test_features(self):
-        ops, views = steps_of(), loose()[0]
+        ops, views = operators_of(), overlapping()[0]
         found = search(ops, n_samples=6, quality="silhouette", features=views)
         assert found.score == mdt.quality.silhouette(ops, found.labels, features=views)
 
     def test_to_frame(self):
-        found = search(steps_of(), n_samples=6)
+        found = search(operators_of(), n_samples=6)
         frame = found.to_frame()
         np.testing.assert_array_equal(frame["score"], found.history["score"])
         assert set(frame["trajectory"]) == {"weights"}
@@ -165,18 +165,18 @@ class TestSearch:
     def test_no_tree(self):
         pytest.importorskip("matplotlib")
         with pytest.raises(ValueError, match=r"expected words, which a tree needs.*'consensus'"):
-            search(steps_of(), n_samples=2).plot_tree()
+            search(operators_of(), n_samples=2).plot_tree()
 
 
 class TestHardInput:
     def test_one_step(self):
-        found = search(steps_of(), t=1, n_samples=8)
+        found = search(operators_of(), t=1, n_samples=8)
         assert_valid(found, N)
         assert set(found.history["depth"]) == {1}
 
     @pytest.mark.parametrize("t", [1, 3])
     def test_one_view(self, t):
-        found = search(mdt.build_operators(loose()[0][:1], n_neighbors=12), t=t)
+        found = search(mdt.build_operators(overlapping()[0][:1], n_neighbors=12), t=t)
         assert_valid(found, N)
         assert set(found.history["depth"]) == set(range(1, t + 1))
         assert found.stopped is None
@@ -184,12 +184,12 @@ class TestHardInput:
     @pytest.mark.parametrize("t", [1, 3])
     def test_each_trajectory_counts_once(self, t):
         # Of one view there is a single one of each length.
-        found = search(mdt.build_operators(loose()[0][:1], n_neighbors=12), t=t)
+        found = search(mdt.build_operators(overlapping()[0][:1], n_neighbors=12), t=t)
         assert sorted(found.history["depth"].tolist()) == list(range(1, t + 1))
 
     @pytest.mark.parametrize("names", [["identity"], ["uniform"], ["teleport"], ["identity", "uniform", "teleport"]])
     def test_other_members(self, names):
-        ops = steps_of()
+        ops = operators_of()
         for name in names:
             ops = getattr(ops, f"with_{name}")()
         found = search(ops, n_samples=12)
@@ -208,7 +208,7 @@ class TestHardInput:
 
     def test_as_many_clusters_as_samples(self):
         with pytest.raises(ValueError, match=r"n_clusters: expected an integer >= 2 and <= 89, got 90"):
-            search(steps_of(), N)
+            search(operators_of(), N)
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
@@ -221,7 +221,7 @@ class TestHardInput:
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
-    def test_fewer_places_than_clusters(self, kernel):
+    def test_fewer_distinct_points_than_clusters(self, kernel):
         views = [np.repeat([[0.0, 0.0], [1.0, 1.0]], 15, axis=0)] * 2
         fitted = mdt.MDTClustering(4, kernel=kernel).fit(views)
         assert_valid(fitted.search_result_, 30, 4)
@@ -231,7 +231,7 @@ class TestHardInput:
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     def test_graphs_in_parts(self):
-        views, target = far()
+        views, target = separate()
         found = search(mdt.build_operators(views))
         assert_valid(found, 60)
         assert adjusted_rand_score(target, found.labels) == 1.0
@@ -240,8 +240,8 @@ class TestHardInput:
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     @pytest.mark.parametrize("k", [2, 5])
-    def test_other_numbers_of_clusters_than_parts(self, k):
-        found = search(mdt.build_operators(far()[0]), k)
+    def test_more_or_fewer_clusters_than_parts(self, k):
+        found = search(mdt.build_operators(separate()[0]), k)
         assert_valid(found, 60, k)
         assert np.isfinite(found.score)
 
@@ -264,11 +264,11 @@ REFUSED = [
 @pytest.mark.parametrize("strategy", ["consensus", "auto"])
 def test_refused(strategy, options, error, message):
     with pytest.raises(error, match=message):
-        search(steps_of(), **{"strategy": strategy, **options})
+        search(operators_of(), **{"strategy": strategy, **options})
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_better_than_its_members(seed):
+def test_better_than_its_trajectories(seed):
     # Two views in which clusters overlap, and one of noise.
     blobs = mdt.datasets.make_multiview_blobs(
         300, n_views=3, n_clusters=5, n_features=5, cluster_std=4, noise=[0.1, 0.1, 1.0], random_state=seed

@@ -14,7 +14,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import mdt_fast as mdt
-from helpers.consensus import N, assert_same, assert_valid, loose, search, steps_of
+from helpers.consensus import N, assert_same, assert_valid, operators_of, overlapping, search
 from helpers.documents import change, remove
 from helpers.searches import Counted
 from mdt_fast._search import checkpoint as _checkpoint
@@ -30,23 +30,23 @@ class TestLimits:
         assert_same(search(noise, 6, n_samples=count), found, but=("stopped", "settings"))
 
     def test_a_limit_that_is_not_reached(self):
-        found = search(steps_of(), n_samples=9, max_evaluations=9)
+        found = search(operators_of(), n_samples=9, max_evaluations=9)
         assert found.stopped is None
-        assert_same(search(steps_of(), n_samples=9), found)
+        assert_same(search(operators_of(), n_samples=9), found)
 
     @pytest.mark.parametrize("seconds", [0, 1e-9])
     def test_no_time(self, seconds):
-        found = search(steps_of(), time_limit=seconds)
+        found = search(operators_of(), time_limit=seconds)
         assert_valid(found, N)
         assert found.stopped == "time_limit"
         assert 1 <= found.n_evaluations < 32
 
     def test_enough_time(self):
-        assert_same(search(steps_of(), n_samples=9, time_limit=600), search(steps_of(), n_samples=9))
+        assert_same(search(operators_of(), n_samples=9, time_limit=600), search(operators_of(), n_samples=9))
 
     def test_progress(self):
         seen = []
-        found = search(steps_of(), n_samples=20, progress=seen.append)
+        found = search(operators_of(), n_samples=20, progress=seen.append)
         assert seen[-1].n_evaluations == found.n_evaluations == 20
         assert {state.n_total for state in seen} == {20}
         assert seen[-1].best_score == found.history["score"].max()
@@ -58,8 +58,8 @@ class BrokenError(Exception):
 
 class TestCheckpoint:
     @pytest.mark.parametrize("count", [1, 7, 16, 18])
-    def test_goes_on_after_a_limit(self, tmp_path, count):
-        path, ops = tmp_path / "known.json", steps_of()
+    def test_resumes_after_a_limit(self, tmp_path, count):
+        path, ops = tmp_path / "known.json", operators_of()
         plain = search(ops, n_samples=20)
         cut = search(ops, n_samples=20, checkpoint=path, max_evaluations=count)
         assert (cut.n_evaluations, cut.stopped) == (count, "max_evaluations")
@@ -70,8 +70,8 @@ class TestCheckpoint:
         assert_same(whole, search(ops, n_samples=20, checkpoint=path))
 
     @pytest.mark.parametrize("count", [1, 5, 17])
-    def test_goes_on_after_an_error(self, tmp_path, count):
-        path, ops, quality = tmp_path / "known.json", steps_of(), Counted(score=mdt.quality.persistence)
+    def test_resumes_after_an_error(self, tmp_path, count):
+        path, ops, quality = tmp_path / "known.json", operators_of(), Counted(score=mdt.quality.persistence)
 
         def fail(state):
             if state.n_evaluations >= count:
@@ -89,7 +89,7 @@ class TestCheckpoint:
 
     def test_labels_are_read_back(self, tmp_path):
         """What the file says of the members is taken, whatever they would give now."""
-        path, ops, target = tmp_path / "known.json", steps_of(), loose()[1]
+        path, ops, target = tmp_path / "known.json", operators_of(), overlapping()[1]
         assert adjusted_rand_score(search(ops, n_samples=9, checkpoint=path).labels, target) < 1
         content = json.loads(path.read_text())
         assert len(content["evaluations"]) == 9
@@ -124,22 +124,22 @@ class TestCheckpoint:
     )
     def test_another_search_is_refused(self, tmp_path, changed, message):
         path = tmp_path / "known.json"
-        search(steps_of(), n_samples=9, checkpoint=path, max_evaluations=2)
+        search(operators_of(), n_samples=9, checkpoint=path, max_evaluations=2)
         before = path.read_bytes()
         with pytest.raises(ValueError, match=f"checkpoint: expected one with {message}"):
-            search(steps_of(), **{"n_samples": 9, "checkpoint": path, **changed})
+            search(operators_of(), **{"n_samples": 9, "checkpoint": path, **changed})
         with pytest.raises(ValueError, match="checkpoint: expected one of the same data"):
-            search(steps_of(seed=1), n_samples=9, checkpoint=path)
+            search(operators_of(seed=1), n_samples=9, checkpoint=path)
         assert path.read_bytes() == before
 
     def test_a_damaged_file_is_refused(self, tmp_path):
         path = tmp_path / "known.json"
-        search(steps_of(), n_samples=3, checkpoint=path)
+        search(operators_of(), n_samples=3, checkpoint=path)
         content = json.loads(path.read_text())
         content["evaluations"][0]["labels"][1] = content["evaluations"][1]["labels"][1][::-1]
         path.write_text(json.dumps(content))
         with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of mdt_fast, got a damaged"):
-            search(steps_of(), n_samples=3, checkpoint=path)
+            search(operators_of(), n_samples=3, checkpoint=path)
 
 
 DAMAGED = [
@@ -170,22 +170,22 @@ DAMAGED = [
 
 @pytest.fixture(scope="module")
 def saved():
-    return search(steps_of(), n_samples=5)
+    return search(operators_of(), n_samples=5)
 
 
 class TestResult:
     def test_through_json(self, saved):
         text = json.dumps(saved.to_dict(), allow_nan=False)
-        back = mdt.SearchResult.from_dict(json.loads(text), steps_of())
+        back = mdt.SearchResult.from_dict(json.loads(text), operators_of())
         assert_same(saved, back)
         assert_valid(back, N)
         assert back.to_dict() == saved.to_dict()
 
     @pytest.mark.parametrize("options", [{}, {"max_evaluations": 3}, {"quality": "davies_bouldin"}], ids=str)
     def test_through_a_file(self, tmp_path, options):
-        found = search(steps_of(), n_samples=4, **options)
+        found = search(operators_of(), n_samples=4, **options)
         found.save(tmp_path / "result.json")
-        assert_same(found, mdt.SearchResult.load(tmp_path / "result.json", steps_of()))
+        assert_same(found, mdt.SearchResult.load(tmp_path / "result.json", operators_of()))
 
     def test_plain_values(self, saved):
         d = saved.to_dict()
@@ -200,7 +200,7 @@ class TestResult:
         d = copy.deepcopy(saved.to_dict())
         damage(d)
         with pytest.raises(ValueError, match=message):
-            mdt.SearchResult.from_dict(d, steps_of())
+            mdt.SearchResult.from_dict(d, operators_of())
 
     @pytest.mark.parametrize(
         "copied", [lambda r: pickle.loads(pickle.dumps(r)), copy.deepcopy, copy.copy], ids=["pickle", "deep", "shallow"]

@@ -102,7 +102,7 @@ def test_repr(ops):
 
 
 class TestSave:
-    def test_what_json_cannot_hold_leaves_the_file_alone(self, ops, tmp_path):
+    def test_failed_save_leaves_the_file_unchanged(self, ops, tmp_path):
         path = tmp_path / "result.json"
         sequence_result(ops).save(path)
         before = path.read_bytes()
@@ -113,7 +113,7 @@ class TestSave:
         assert path.read_bytes() == before
         assert len(list(tmp_path.iterdir())) == 1
 
-    def test_a_move_that_fails_leaves_nothing_behind(self, ops, tmp_path):
+    def test_a_failed_move_leaves_no_files(self, ops, tmp_path):
         (tmp_path / "taken").mkdir()
         with pytest.raises(OSError, match="taken"):
             sequence_result(ops).save(tmp_path / "taken")

@@ -79,14 +79,14 @@ class TestScores:
         assert res.score == res.history["score"].max()
         assert res.quality == quality
 
-    def test_a_view_without_weight_has_no_say(self):
+    def test_a_view_of_weight_zero_is_ignored(self):
         ops = tiny(6)
         one = search(ops, view_weights=[1, 0], max_steps=3)
         for sequence, score in zip(one.candidates, one.history["score"], strict=True):
             labels = composed(ops, sequence)[1]
             assert score == mdt.quality.calinski_harabasz(ops, labels, per_view=True)[0]
 
-    def test_smaller_is_better_is_negated(self):
+    def test_davies_bouldin_is_negated(self):
         ops = tiny(6)
         res = search(ops, quality="davies_bouldin", strategy="exhaustive", max_steps=3)
         assert (res.history["score"] < 0).all()

@@ -184,7 +184,7 @@ def test_not_operators(ops):
         search(ops)
 
 
-def test_options_are_named_not_counted(ops):
+def test_options_are_keyword_only(ops):
     with pytest.raises(TypeError, match="positional"):
         mdt.search(ops, 3, "beam")
     with pytest.raises(TypeError, match="width"):
@@ -220,7 +220,7 @@ class TestMissing:
 
 class TestTooLarge:
     @pytest.mark.parametrize(("max_steps", "count"), [(16, "131,?_?070"), (40, "2,?_?199,?_?023,?_?255,?_?550")])
-    def test_exhaustive_says_how_many(self, ops, max_steps, count):
+    def test_exhaustive_states_the_count(self, ops, max_steps, count):
         with pytest.raises(ValueError, match=mentions("exhaustive", count, "max_evaluations")):
             search(ops, strategy="exhaustive", max_steps=max_steps)
 
@@ -253,7 +253,7 @@ def test_nothing_is_evaluated_before_a_refusal(larger, tmp_path):
     assert not calls
 
 
-def test_the_callers_arrays_are_left_alone(ops):
+def test_given_arrays_are_not_changed(ops):
     weights, features = np.array([2.0, 1.0]), [np.eye(N_SAMPLES), np.eye(N_SAMPLES)]
     probabilities = np.array([0.5, 0.5])
     copies = weights.copy(), [X.copy() for X in features], probabilities.copy()
@@ -263,7 +263,7 @@ def test_the_callers_arrays_are_left_alone(ops):
     np.testing.assert_array_equal(probabilities, copies[2])
 
 
-def test_memory_limit_is_a_plan_before_the_work():
+def test_memory_limit_is_checked_before_the_search():
     ops = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 20_000, 3))), n_neighbors=4)
     with pytest.raises(MemoryError, match=r"memory_limit: expected at least [\d.]+ GB for 20,000 samples, 3 candidate"):
         mdt.search(ops, 3, t=2, memory_limit=1_000_000, n_jobs=3)

@@ -56,7 +56,7 @@ class TestTimeLimit:
         assert res.score == res.history["score"].max()
 
     @strategies
-    def test_long_ones_are_cut(self, strategy):
+    def test_long_searches_stop(self, strategy):
         begin = time.perf_counter()
         res = search(fresh(0, 60), strategy=strategy, time_limit=0.05, **LONG[strategy])
         assert time.perf_counter() - begin < 1.0
@@ -65,7 +65,7 @@ class TestTimeLimit:
         assert res.score == res.history["score"].max()
 
     @strategies
-    def test_enough_time_changes_nothing(self, strategy):
+    def test_a_long_limit_does_not_change_the_result(self, strategy):
         limited, free = (
             search(fresh(), strategy=strategy, time_limit=limit, **SEARCHES[strategy]) for limit in (60, None)
         )
@@ -98,7 +98,7 @@ class TestProgress:
 
     @strategies
     @pytest.mark.parametrize("native", [True, False], ids=["native", "callable"])
-    def test_an_exception_of_the_callable_comes_out(self, strategy, native):
+    def test_an_exception_of_the_callable_is_raised(self, strategy, native):
         class StopError(Exception):
             pass
 
@@ -109,7 +109,7 @@ class TestProgress:
         with pytest.raises(StopError, match="so much"):
             search(fresh(0, 60), strategy=strategy, progress=stop, **options)
 
-    def test_it_changes_nothing(self):
+    def test_progress_does_not_change_the_result(self):
         seen = []
         assert_same(
             search(fresh(), max_steps=4, progress=seen.append),
@@ -117,11 +117,11 @@ class TestProgress:
         )
 
     @pytest.mark.parametrize("progress", [None, False])
-    def test_silence_where_there_is_no_terminal(self, progress, capfd):
+    def test_no_output_without_a_terminal(self, progress, capfd):
         search(fresh(), max_steps=4, quality=Counted(0.01), progress=progress)
         assert capfd.readouterr() == ("", "")
 
-    def test_a_bar_on_demand(self, capfd):
+    def test_progress_bar(self, capfd):
         search(fresh(), max_steps=4, quality=Counted(0.03), progress=True)
         out, err = capfd.readouterr()
         assert not out
@@ -130,7 +130,7 @@ class TestProgress:
 
 class TestCallables:
     @scored
-    def test_that_raises(self, strategy):
+    def test_callable_that_raises(self, strategy):
         class BrokenError(Exception):
             pass
 
@@ -151,7 +151,7 @@ class TestCallables:
         [np.nan, "good", None, 1j, np.array([1.0, 2.0]), [1.0]],
         ids=["nan", "str", "None", "complex", "array", "list"],
     )
-    def test_that_returns_no_number(self, strategy, value):
+    def test_callable_that_returns_no_number(self, strategy, value):
         calls = []
 
         def quality(ops, labels, coordinates):
@@ -174,7 +174,7 @@ class TestCallables:
         with pytest.raises(ValueError, match=r"0\W+1\W+1\b(?!\.)|view 1 @ view 1 @ view 0"):
             search(fresh(), quality=lambda *_: value, **options)
 
-    def test_that_calls_the_library(self):
+    def test_callable_that_calls_the_library(self):
         def quality(ops, labels, coordinates):
             again = mdt.k_means(mdt.embed(ops.trajectory([0, 1]), 2).coordinates, K, random_state=0).labels
             nested = mdt.search(ops, K, max_steps=2, progress=False)
@@ -188,7 +188,7 @@ class TestCallables:
             difference = res.history["score"][:2] - plain.history["score"][:2]
             assert difference[0] == pytest.approx(difference[1])
 
-    def test_that_spoils_its_arguments(self):
+    def test_callable_that_changes_its_arguments(self):
         """What a quality does to its arrays is its own affair."""
 
         def quality(ops, labels, coordinates):
@@ -236,7 +236,7 @@ class TestThreads:
         own = search(fresh(4, 200, 3, dtype, n_jobs=1), strategy=strategy, **options)
         assert_same(results[0], own)
 
-    def test_callables_too(self):
+    def test_callables_at_any_number_of_threads(self):
         results = [search(fresh(5, 60), quality=Counted(), max_steps=4, n_jobs=n_jobs) for n_jobs in (1, 2, 4)]
         for other in results[1:]:
             assert_same(results[0], other)

@@ -75,7 +75,7 @@ class TestBeam:
     @pytest.mark.parametrize("grow", ["left", "right"])
     @pytest.mark.parametrize(("n_members", "max_steps"), [(2, 5), (3, 4)])
     @pytest.mark.parametrize("width", [1, 2, 3])
-    def test_equals_its_twin(self, n_members, max_steps, width, grow, answer):
+    def test_equals_the_reference(self, n_members, max_steps, width, grow, answer):
         for seed in range(3):
             scores = random_scores(seed, n_members, max_steps)
             ops, quality = by_sequence(scores.__getitem__, n_members, max_steps)
@@ -100,7 +100,7 @@ class TestBeam:
                 assert (np.diff(res.history["depth"]) >= 0).all()
 
     @pytest.mark.parametrize("grow", ["left", "right"])
-    def test_answers_are_scored_alike_whichever_way_they_grow(self, grow):
+    def test_scores_do_not_depend_on_grow(self, grow):
         ops = tiny(11)
         for answer in ("any", "last"):
             res = search(ops, max_steps=4, grow=grow, answer=answer, n_components=5)
@@ -283,7 +283,7 @@ class TestRandom:
             pairs = np.bincount(3 * members[:, step] + members[:, step + 1], minlength=9)
             assert chisquare(pairs).pvalue > 1e-4
 
-    def test_certain_steps_spell_a_sequence(self):
+    def test_certain_probabilities_give_one_sequence(self):
         sequence = (1, 0, 0, 1)
         res = search(tiny(), strategy="random", t=4, probabilities=np.eye(2)[list(sequence)])
         assert res.candidates == [sequence]
@@ -298,7 +298,7 @@ class TestRandom:
         assert res.score == res.history["score"].max()
 
 
-def test_the_mean_as_a_member_tells_apart_what_either_view_confuses():
+def test_the_mean_as_a_member_separates_clusters_merged_in_each_view():
     data = mdt.datasets.make_multiview_blobs(1500, n_features=50, n_clusters=10, cluster_std=9.0, random_state=0)
     ops = mdt.build_operators(data.views)
     sequences, with_mean = (mdt.search(set_, 10, t=3, progress=False) for set_ in (ops, ops.with_mean()))

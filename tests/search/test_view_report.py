@@ -86,7 +86,7 @@ class TestNumbers:
         np.testing.assert_allclose(weights / weights[2], [99, 99, 1, 0.01, 0.005], rtol=1e-12)
         assert weights.sum() == pytest.approx(1)
 
-    def test_a_view_of_noise_is_not_trusted(self, report, blobs):
+    def test_a_view_of_noise_gets_little_weight(self, report, blobs):
         assert report.names == ["camera", "noise", "scanner"]
         assert adjusted_mutual_info_score(blobs.target, report.labels) > 0.7
         assert report.weights.argmin() == 1
@@ -104,7 +104,7 @@ class TestNumbers:
         assert "says the same as first" in found.remark[2]
         assert found.weights[0] == found.weights[2]
 
-    def test_each_number_is_what_it_says(self, noisy, report):
+    def test_each_number_equals_its_definition(self, noisy, report):
         labels = report.labels
         np.testing.assert_array_equal(labels, mdt.search(noisy, 4, strategy="consensus", t=3, random_state=0).labels)
         np.testing.assert_allclose(
@@ -140,7 +140,7 @@ class TestNumbers:
         without = mdt.search(ops, 4, strategy=np.tile([0.0, 1.0], (3, 1)), quality=None, n_init=5).labels
         assert found.adds[0] == 1 - adjusted_mutual_info_score(fused, without)
 
-    def test_other_members_are_not_looked_at(self, noisy, blobs):
+    def test_other_members_are_ignored(self, noisy, blobs):
         plain = mdt.view_report(noisy, labels=blobs.target, t=3)
         assert_same(mdt.view_report(noisy.with_identity().with_uniform(), labels=blobs.target, t=3), plain)
 
@@ -206,7 +206,7 @@ class TestShown:
         found = mdt.view_report(blocks, labels=HALVES, t=3)
         assert repr(found) == "ViewReport(3 views of 12 samples, 2 clusters, t=3, 3 views with a remark)"
 
-    def test_nothing_to_worry_about(self, blobs):
+    def test_no_remarks(self, blobs):
         found = mdt.view_report(mdt.build_operators(blobs.views, n_neighbors=12), labels=blobs.target, t=3)
         assert found.remark == ["", ""]
         assert str(found).endswith("nothing to worry about")
@@ -276,7 +276,7 @@ class TestViewWeights:
         # Weights that are given are divided by their sum, which may change the last digit.
         assert found.score == pytest.approx(given.score, rel=1e-9)
 
-    def test_members_are_drawn_alike_but_kept_by_the_weights(self, noisy):
+    def test_weights_choose_among_the_same_candidates(self, noisy):
         """Weights say what a good member is, not who is drawn."""
         options = {"strategy": "consensus", "t": 3, "n_samples": 16}
         equal, given = (mdt.search(noisy, 4, view_weights=w, **options) for w in (None, [1.0, 0.0, 0.0]))
@@ -285,7 +285,7 @@ class TestViewWeights:
         assert not np.array_equal(equal.history["score"], given.history["score"])
 
     @pytest.mark.parametrize("n_views", [2, 3, 49])
-    def test_equal_weights_change_nothing(self, n_views):
+    def test_equal_weights_equal_none(self, n_views):
         X = np.random.default_rng(0).normal(size=(30, 2))
         ops = mdt.build_operators([X] * n_views, n_neighbors=8)
         plain, given = (
@@ -314,7 +314,7 @@ class TestViewWeights:
         assert [found.t] == [selection.t for selection in selected]
         assert found.settings["t"] == "auto"
 
-    def test_a_checkpoint_is_taken_up_again(self, noisy, tmp_path):
+    def test_a_checkpoint_is_resumed(self, noisy, tmp_path):
         options = {"t": 2, "view_weights": "auto", "checkpoint": tmp_path / "search.json"}
         mdt.search(noisy, 4, max_evaluations=5, **options)
         whole, resumed = mdt.search(noisy, 4, t=2, view_weights="auto"), mdt.search(noisy, 4, **options)
@@ -334,7 +334,7 @@ class TestViewWeights:
 
 
 @pytest.mark.real_data
-def test_multi_feat_trusts_mor_least():
+def test_mor_of_multi_feat_has_the_least_weight():
     bunch = mdt.datasets.fetch_multi_feat()
     ops = mdt.build_operators(dict(zip(bunch.view_names, bunch.views, strict=True)), kernel="adaptive")
     found = mdt.view_report(ops, 10)

@@ -72,7 +72,7 @@ class TestGiven:
 class TestOptimisers:
     @pytest.mark.parametrize("strategy", ["direct", "cma"])
     @pytest.mark.parametrize("budget", [1, 2, 37])
-    def test_begin_with_the_mean_and_keep_the_budget(self, strategy, budget):
+    def test_first_candidate_is_the_mean_and_the_budget_is_kept(self, strategy, budget):
         for seed in range(3):
             ops = tiny(seed, n_views=3)
             res = search(ops, strategy=strategy, t=2, max_evaluations=budget, random_state=seed)
@@ -137,7 +137,7 @@ class TestContrastive:
         assert res.score == pytest.approx(-loss, rel=1e-9)
         assert loss < mdt.quality.contrastive_loss(ops, np.full((3, 2), 0.5), view_weights=[1.0, 0.0])
 
-    def test_says_whether_it_settled(self):
+    def test_converged(self):
         assert search(tiny(), None, strategy="contrastive", t=2, max_iter=1).converged is False
 
     def test_more_iterations_are_no_worse(self):

@@ -22,7 +22,7 @@ def client():
         yield client
 
 
-def test_workers_elsewhere_do_not_change_rows(client, blobs, content, tmp_path, monkeypatch):
+def test_workers_of_a_cluster_do_not_change_rows(client, blobs, content, tmp_path, monkeypatch):
     here = mdt.study.run({"blobs": blobs}, METHODS, **SIZES, n_jobs=1)
     rows, told = tmp_path / "rows.csv", []
     # Workers have a module of their own, so that only a task that stays here misses this.
@@ -33,7 +33,7 @@ def test_workers_elsewhere_do_not_change_rows(client, blobs, content, tmp_path, 
     assert told == [(done, 8) for done in range(1, 9)]
 
 
-def test_a_study_that_ended_elsewhere_goes_on_here(client, blobs, content, tmp_path):
+def test_a_study_of_a_cluster_is_resumed_locally(client, blobs, content, tmp_path):
     rows, arguments = tmp_path / "rows.csv", {"datasets": {"blobs": blobs}, "methods": METHODS, **SIZES}
     with joblib.parallel_config(backend="dask"):
         mdt.study.run(**{**arguments, "methods": METHODS[:3], "n_runs": 2}, rows=rows)

@@ -154,7 +154,7 @@ def test_a_larger_study_adds_what_is_missing(arguments, finished, performed, con
     ],
     ids=["name", "contents", "order of views", "classes", "seed", "preset"],
 )
-def test_another_study_takes_no_row(arguments, finished, performed, content, blobs, others, change):
+def test_another_study_reuses_no_row(arguments, finished, performed, content, blobs, others, change):
     """It shares the file, and nothing else."""
     before = finished.read_bytes()
     other = {**arguments, **change(blobs, others)}
@@ -167,7 +167,7 @@ def test_another_study_takes_no_row(arguments, finished, performed, content, blo
     assert performed == []
 
 
-def test_an_estimator_with_other_parameters_takes_no_row(blobs, rows, performed):
+def test_an_estimator_with_other_parameters_reuses_no_row(blobs, rows, performed):
     scores = []
     for at in (30, 45, 30):
         (row,) = mdt.study.run({"blobs": blobs}, {"halves": Halves(at)}, n_searches=1, rows=rows).rows
@@ -177,7 +177,7 @@ def test_an_estimator_with_other_parameters_takes_no_row(blobs, rows, performed)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["nothing", "a character", "some values", "all but the end"])
-def test_a_line_cut_short_by_a_crash_is_taken_off(arguments, finished, performed, expected, content, kept):
+def test_a_truncated_line_is_removed(arguments, finished, performed, expected, content, kept):
     *whole, last = finished.read_bytes().splitlines(keepends=True)
     finished.write_bytes(b"".join(whole) + last[:kept])
     found = mdt.study.run(**arguments, rows=finished)
@@ -188,7 +188,7 @@ def test_a_line_cut_short_by_a_crash_is_taken_off(arguments, finished, performed
 
 
 @pytest.mark.parametrize("kept", [0, 1, 30, -1])
-def test_a_first_line_cut_short_by_a_crash_is_taken_off(arguments, finished, expected, content, kept):
+def test_a_truncated_first_line_is_removed(arguments, finished, expected, content, kept):
     finished.write_bytes(finished.read_bytes().splitlines(keepends=True)[0][:kept])
     assert content(mdt.study.run(**arguments, rows=finished).rows) == expected
     assert content(read_rows(finished)) == expected
@@ -226,7 +226,7 @@ def test_a_damaged_line_is_refused_with_its_number(arguments, finished, old, new
     assert finished.read_bytes() == before
 
 
-def test_rows_that_are_there_twice_count_once(arguments, finished, performed):
+def test_repeated_rows_count_once(arguments, finished, performed):
     """Two studies at the same time may both have written them."""
     once = mdt.study.run(**arguments, rows=finished)
     header, *lines = finished.read_text().splitlines(keepends=True)

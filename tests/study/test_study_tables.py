@@ -158,7 +158,7 @@ def test_places(means, places):
     assert make_table(means).rank("data") == places
 
 
-def test_a_measure_without_percent_is_compared_as_it_is_printed():
+def test_other_measures_are_compared_as_printed():
     assert make_table({"A": 0.501, "B": 0.502, "C": 0.4}, "ch").rank("data") == {"A": 1, "B": 1, "C": 2}
 
 
@@ -200,7 +200,7 @@ def test_without_random_trajectories_there_are_no_ratios():
         study.prr()
 
 
-def test_a_set_where_the_reference_has_nothing_has_no_ratio():
+def test_no_ratio_without_a_reference():
     study = make_study({"plain": SCORES["plain"], "hopeless": {"AD": [[0.1]], "MDT-Rand": [[0.0]]}}, ["AD", "MDT-Rand"])
     assert list(study.prr()["AD"]) == ["plain"]
     assert_allclose(study.table().prr["AD"], 1.5)
@@ -217,7 +217,7 @@ def test_a_set_where_the_reference_has_nothing_has_no_ratio():
         (lambda study: study.prr(reference="Magic"), "^reference: expected .*'MDT-Rand'.*, got 'Magic'"),
     ],
 )
-def test_refused_questions(study, ask, match):
+def test_refused_tables_and_ratios(study, ask, match):
     with pytest.raises(ValueError, match=match):
         ask(study)
 
@@ -273,7 +273,7 @@ def test_saving_over_something_else_is_refused(study, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
 
 
-def test_a_study_goes_on_from_what_was_saved(blobs, tmp_path):
+def test_a_saved_study_is_resumed(blobs, tmp_path):
     found = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
     found.save(tmp_path)
     told = []
