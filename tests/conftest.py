@@ -42,7 +42,7 @@ def rng():
 
 @pytest.fixture
 def views(rng):
-    """Three views of 40 points, one noisier than the other, without ties."""
+    """Three views of 40 points with increasing noise, without ties."""
     latent = rng.normal(size=(40, 3))
     return [
         latent @ rng.normal(size=(3, 6)) + 0.1 * rng.normal(size=(40, 6)),

@@ -120,7 +120,7 @@ def test_new_samples_after_pickling_and_as_a_frame():
 
 @pytest.fixture
 def registry(monkeypatch):
-    """Let what a test registers be forgotten after it."""
+    """Restore the registry after the test."""
     monkeypatch.setattr(_registry, "_MAKERS", dict(_registry._MAKERS))
 
 
@@ -134,7 +134,7 @@ def test_names():
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Palindrome(mdt.baselines.TrajectoryBaseline):
-    """All views there and back."""
+    """All views in order, then in reverse order."""
 
     turns: int = 1
 
@@ -145,10 +145,10 @@ class Palindrome(mdt.baselines.TrajectoryBaseline):
 
 @pytest.mark.usefixtures("registry")
 def test_register_a_class():
-    mdt.baselines.register("there and back", Palindrome)
-    assert mdt.baselines.names() == [*NAMES, "there and back"]
+    mdt.baselines.register("palindrome", Palindrome)
+    assert mdt.baselines.names() == [*NAMES, "palindrome"]
     Xs = make_views()
-    found = fit("there and back", Xs, turns=2, n_clusters=3)
+    found = fit("palindrome", Xs, turns=2, n_clusters=3)
     assert found.trajectory_.word == (0, 1, 1, 0) * 2
     assert_allclose(found.transform(Xs), found.embedding_, atol=1e-9)
     assert clone(found).turns == 2
@@ -168,7 +168,7 @@ def test_register_refuses_names():
 @pytest.mark.parametrize("name", NAMES)
 def test_same_bits_at_any_number_of_threads(name):
     Xs = make_views(3000)
-    # Times of ID take long, and are found as that of p-AD is.
+    # The times of ID take long, and are selected as that of p-AD is.
     parameters = {"t": 2} if name == "ID" else {}
     fits = [fit(name, Xs, n_clusters=4, n_jobs=n_jobs, **parameters) for n_jobs in THREADS]
     assert len({found.embedding_.tobytes() + found.labels_.tobytes() for found in fits}) == 1
@@ -211,7 +211,7 @@ def test_wrong_number_of_views(name, n_views, message):
             (name, {"n_components": 100}, ValueError, "n_components: expected an integer >= 1 and <= 99, got 100")
             for name in ("DM", "AD", "CrD", "ComD", "mean", "AA")
         ],
-        # One less than the states.
+        # One less than the number of states.
         ("MVD", {"n_components": 200}, ValueError, "n_components: expected an integer >= 1 and <= 199, got 200"),
         ("AD", {"n_components": 0}, ValueError, "n_components: expected an integer >= 1"),
         ("AD", {"n_components": 2.5}, TypeError, "n_components: expected an integer >= 1"),

@@ -33,7 +33,7 @@ GRAPHS = [
     {"kernel": "binary"},
 ]
 PRECISIONS = [*[(graph, "float64") for graph in GRAPHS], *[(graph, "float32") for graph in GRAPHS[:3]]]
-# A name, parameters for a number of views, and the same from dense affinities and walks.
+# A name, parameters for a number of views, and the coordinates from dense affinities and walks.
 CASES = {
     "DM": ("DM", lambda V: {"view": 1}, lambda Ks, Ps: oracle.eigen_coordinates(Ps[1], N_COMPONENTS)[0]),
     "DM, t=3": ("DM", lambda V: {"t": 3}, lambda Ks, Ps: oracle.eigen_coordinates(Ps[0], N_COMPONENTS, t=3)[0]),
@@ -69,7 +69,7 @@ CASES = {
         lambda V: {},
         lambda Ks, Ps: oracle.eigen_coordinates(oracle.multiview_walk(Ks), N_COMPONENTS)[0][: len(Ks[0])],
     ),
-    # After few steps, because single precision cannot tell the smaller values from rounding after many.
+    # After few steps: after many the smaller values are rounding errors in single precision.
     "CrD": ("CrD", lambda V: {"n_steps": 3}, lambda Ks, Ps: singular(oracle.cross_diffusion(Ps, 3))),
 }
 
@@ -87,7 +87,7 @@ def test_equals_the_dense_version(case, n_samples, n_views, graph, dtype):
 
 @pytest.mark.parametrize("case", ["AA", "MVD"])
 def test_anisotropic_affinities_keep_their_size(case):
-    """A factor of one view's affinities changes no walk, but it changes what is made of several views' affinities."""
+    """A factor of one view's affinities changes no walk, but changes combinations of affinities."""
     name, _, dense = CASES[case]
     graph = {"anisotropy": 1.0}
     found = fit(name, make_views(70, 3), n_components=N_COMPONENTS, tol=1e-10, **graph)
@@ -106,7 +106,7 @@ def test_composite_similarity_equals_the_dense_version(graph, dtype):
 
 @pytest.mark.parametrize(("graph", "dtype"), PRECISIONS, ids=str)
 def test_composite_difference_equals_the_dense_version(graph, dtype):
-    """Its values come in pairs, whose vectors are known up to a rotation: inner products are compared."""
+    """Its values come in pairs, with vectors up to a rotation: inner products are compared."""
     found = fit("ComD", n_components=4, operator="difference", tol=1e-10, dtype=dtype, **graph)
     A = oracle.composite_diffusion(*dense_graphs(**graph)[1], sign=-1)
     expected, values = oracle.singular_coordinates(A, 4, drop_first=False)
@@ -129,7 +129,7 @@ def test_number_of_steps_of_cross_diffusion(options, n_steps, n_views):
 
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_cross_diffusion_of_many_steps(n_views):
-    """All but the first value are rounding; they are said to be, without complaint."""
+    """All values but the first are rounding errors, without a warning."""
     found = fit("CrD", make_views(n_views=n_views), n_steps=1000)
     assert (found.singular_values_ < 1e-12).all()
     assert np.isfinite(found.embedding_).all()
@@ -156,7 +156,7 @@ def test_the_largest_entry_of_a_column_is_positive(name):
 
 
 def test_the_largest_entry_of_a_multiview_column_is_positive():
-    """Signs are those of all views together."""
+    """The sign of a column is common to all views."""
     Psi = fit("MVD", n_components=5).view_embeddings_.reshape(-1, 5)
     assert (Psi.max(axis=0) >= -Psi.min(axis=0)).all()
 
@@ -170,7 +170,7 @@ def test_distances_of_a_stationary_diffusion_map_are_diffusion_distances():
     assert_allclose(got, expected, atol=1e-9 * expected.max())
 
 
-# Sequences, the first step first, of three views.
+# Sequences of three views, first step first.
 SEQUENCES = [
     ("AD", {}, [2, 1, 0]),
     ("p-AD", {"t": 2}, [2, 1, 0, 2, 1, 0]),
@@ -255,7 +255,7 @@ def test_time_of_the_mean():
 
 
 def cross_step(Ps, middle, view, n_steps, B):
-    """Q_view B after some steps of two views, where Q is `middle` at first."""
+    """Q_view B after some steps of two views, from Q = `middle`."""
     if n_steps == 0:
         return middle[view] @ B
     return Ps[view] @ cross_step(Ps, middle, 1 - view, n_steps - 1, Ps[view].T @ B)
@@ -284,7 +284,7 @@ LARGE = {
 
 @pytest.mark.parametrize("case", LARGE)
 def test_large_sets_keep_the_order_of_samples(case):
-    """From 16,384 points on the work is done in another order of the points."""
+    """From 16,384 points the core permutes the points."""
     name, parameters, product, transposed = LARGE[case]
     n, tol = 17_000, 1e-6
     Xs = mdt.datasets.make_multiview_blobs(n, n_features=3, cluster_std=3, random_state=0).views

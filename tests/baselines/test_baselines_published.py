@@ -19,7 +19,7 @@ from mdt_fast.study.paper._published import published
 
 pytestmark = [
     pytest.mark.real_data,
-    # Some published graphs are in parts.
+    # Some published graphs are disconnected.
     pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning"),
 ]
 
@@ -29,7 +29,7 @@ SLOW = ("100Leaves", "Multi-Feat")
 
 
 def make(method, n_components):
-    """The baseline of a published name; its views are counted from 1."""
+    """The baseline of a published name, whose views are counted from 1."""
     of_view = re.fullmatch(r"DM\(view (\d+)\)", method)
     if of_view:
         return mdt.baselines.make("DM", view=int(of_view[1]) - 1, n_components=n_components, preset="published")

@@ -39,7 +39,7 @@ def browse(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def data():
-    """Clusters that overlap, so that labels tell one way of clustering from another."""
+    """Clusters that overlap, so that other options give other labels."""
     return make_views(150, std=3)
 
 
@@ -66,7 +66,7 @@ def run(folder, capsys, monkeypatch):
 
 @pytest.fixture
 def earlier(folder):
-    """Results of an earlier run, and a file that is none of ours."""
+    """Results of an earlier run, and a file of the user."""
     (folder / "out").mkdir()
     for name in [*CLUSTER_FILES, "notes.txt"]:
         (folder / "out" / name).write_text(f"earlier {name}")
@@ -75,7 +75,7 @@ def earlier(folder):
 
 @pytest.fixture(scope="session")
 def clustered(tmp_path_factory, data):
-    """The whole job in a process of its own, with nothing chosen but the number of clusters."""
+    """The complete job in another process, with default options."""
     place = tmp_path_factory.mktemp("clustered")
     samples = pd.Index([f"cell {i}" for i in range(len(data.target))], name="barcode")
     for name, view in data.views.items():
@@ -90,7 +90,7 @@ def clustered(tmp_path_factory, data):
 
 @pytest.fixture(scope="session")
 def demonstrated(tmp_path_factory):
-    """The demonstration, once, in a process of its own."""
+    """The demonstration, run once in another process."""
     folder = tmp_path_factory.mktemp("demo") / "out"
     began = time.perf_counter()
     done = run_process("demo", "--seed", DEMO_SEED, "--output", folder)

@@ -27,7 +27,7 @@ def test_cluster_equals_the_functions(clustered, data):
     assert (steps["members"], steps["word"], steps["weights"]) == (ops.names, None, None)
     assert_array_equal(steps["consensus"][0], found.members[0].weights)
     assert len(steps["consensus"]) == len(found.members)
-    # Text of a table may have lost the last digits of the views.
+    # The text of a table may lose the last digits of the views.
     coordinates = read_table(clustered.folder / "coordinates.csv")
     assert_allclose(coordinates, found.agreement.embedding, atol=1e-9)
     fitted = MDTClustering(N_CLUSTERS).fit(data.views)
@@ -150,7 +150,7 @@ def test_same_seed_same_result_at_any_number_of_threads(run, folder, strategy):
 
 
 def test_json_is_one_document(run, folder, data):
-    # A trajectory whose labels are not those of the search.
+    # A trajectory whose labels differ from those of the search.
     done = run(*CLUSTER, "--strategy", "direct", "--labels", "kind", "--json")
     assert (done.code, done.err) == (0, "")
     document = json.loads(done.out)
@@ -209,7 +209,7 @@ def test_checkpoint_resumes_the_search(run, folder, data):
     ops = mdt.build_operators(data.views)
     result = mdt.SearchResult.load("out/search.json", ops)
     assert result.n_evaluations > len(known)
-    # Nothing takes the same time twice.
+    # Equal times show that nothing was evaluated again.
     seconds = dict(zip(result.candidates, result.history["seconds"].tolist(), strict=True))
     assert {sequence: seconds[sequence] for sequence in known} == known
     assert_array_equal(result.labels, mdt.search(ops, N_CLUSTERS, t=2).labels)
@@ -221,6 +221,6 @@ def test_checkpoint_of_a_consensus(run, folder, data):
     assert len(known) == 6
     assert run(*CONSENSUS, "--checkpoint", "known.json").code == 0
     saved = json.loads(Path("out/search.json").read_text())
-    # Nothing takes the same time twice.
+    # Equal times show that nothing was evaluated again.
     assert saved["history"]["seconds"][:6] == known
     assert saved["labels"] == MDTClustering(N_CLUSTERS, t=2).fit(data.views).labels_.tolist()

@@ -25,8 +25,8 @@ def test_examples_of_help_are_valid(run, command):
     assert examples
     assert {name for name, _ in examples} <= ({command} if command else set(COMMANDS))
     for name, argv in examples:
-        # Refuses what the command does not know.
-        # (With the parent that it has in life: click remembers the help options of the first context.)
+        # make_context refuses unknown options.
+        # It needs the parent context: click keeps the help options of the first one.
         parent = click.Context(cli, **cli.context_settings)
         cli.commands[name].make_context(name, shlex.split(argv), parent=parent)
 

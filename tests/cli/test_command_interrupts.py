@@ -20,7 +20,7 @@ pytest.importorskip("click")
 
 @pytest.fixture
 def run_on_terminal(run, monkeypatch):
-    """Call the command line with a terminal for its standard error; return the exit code and what the terminal got."""
+    """Call the command line with a terminal as stderr; return the exit code and the output."""
     pty = pytest.importorskip("pty")
 
     def call(*argv):
@@ -48,7 +48,7 @@ def test_no_progress_bar_with_json_or_quiet(run_on_terminal, option):
 
 @pytest.fixture
 def start(folder):
-    """Start a long job in a process of its own that hears Ctrl-C also where the tests run in the background."""
+    """Start a long job in another process that handles SIGINT even if the tests ignore it."""
     np.savez("long.npz", **make_views(2000, std=3).views)
     script = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -69,7 +69,7 @@ def start(folder):
 
 
 def wait_for_search(process):
-    """A checkpoint is written when a search begins."""
+    """Wait for the checkpoint, which is written when a search begins."""
     while not Path("known.json").exists():
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.01)
@@ -77,12 +77,12 @@ def wait_for_search(process):
 
 
 def wait_for_time(process):
-    """Views have been read, the diffusion time is next and takes longer than this."""
+    """Wait until views have been read; selecting the time then takes longer than the pause."""
     assert process.stdout.readline().startswith("2,000 samples")
     time.sleep(0.3)
 
 
-# Hours, if nobody stops it.
+# Takes hours unless it is stopped.
 LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--t", 8, "--max-evaluations", 10**6]
 
 
@@ -112,7 +112,7 @@ def test_an_interrupt_leaves_no_files(request, start, folder, argv, wait, has_re
         assert not Path("out").exists()
 
 
-# NumPy runs Python code when its interface is first used, and when it explains that an array has another type.
+# NumPy runs Python code at the first use of its interface and for messages about types of arrays.
 @pytest.mark.parametrize(
     ("module", "function"),
     [("numpy.lib", "NumpyVersion"), ("numpy._core._dtype", "__str__")],
@@ -130,7 +130,7 @@ main()
 """
     command = [sys.executable, "-c", script, *map(str, CLUSTER)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    # Also fine: nobody goes there any more.
+    # Code 0 is valid too: the function may not be called.
     assert (done.returncode, done.stderr) in [(0, ""), (130, "mdt-fast: interrupted; nothing was written\n")]
 
 
@@ -140,7 +140,7 @@ def test_a_terminated_run_leaves_only_hidden_files(start, folder, earlier):
     wait_for_search(process)
     process.terminate()
     process.communicate(timeout=2)
-    # Killed on the spot, or after cleaning up with the code that a shell gives to such an end.
+    # Killed by the signal, or ended with the exit code of a shell for it.
     assert process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
     visible = {name: content for name, content in contents(folder / "out").items() if not name.startswith(".")}
     assert visible == earlier
@@ -150,8 +150,8 @@ def test_a_terminated_run_leaves_only_hidden_files(start, folder, earlier):
 def test_a_broken_pipe_is_no_bad_input(folder):
     read_end, write_end = os.pipe()
     os.close(read_end)
-    with os.fdopen(write_end, "wb") as nobody:
+    with os.fdopen(write_end, "wb") as broken:
         command = [COMMAND, *map(str, CLUSTER)]
-        done = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(command, stdout=broken, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode != 2
     assert "Errno" not in done.stderr

@@ -23,10 +23,10 @@ def test_report_states_the_parameters(clustered):
     (table,) = page.find("table", class_="parameters")
     options = {option.name for option in cli.commands["cluster"].params}
     unlike = {"seed": "random_state"}
-    # Where results go changes nothing in them, and neither does the number of threads.
+    # These options do not change the results.
     for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
         assert f"\n{unlike.get(name, name)}" in table["text"], name
-    # The strategy, the quality and the kernel are all left to us.
+    # The strategy, the quality and the kernel are "auto".
     for value in ("camera.csv, scanner.csv", "kind", "plate", "auto", "euclidean"):
         assert value in table["text"]
 

@@ -26,7 +26,7 @@ def make_anndata(rng):
         made.layers["counts"] = sparse.csc_matrix(X)
         return made
 
-    # With pandas 3 every text is of a kind that anndata writes only if told to.
+    # With pandas 3 anndata writes strings only with this setting.
     if hasattr(anndata.settings, "allow_write_nullable_strings"):
         with anndata.settings.override(allow_write_nullable_strings=True):
             yield make

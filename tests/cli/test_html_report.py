@@ -1,4 +1,4 @@
-"""The HTML report: its structure, that it is safe, self-contained and reproducible, and how a browser shows it."""
+"""The HTML report: structure, escaping, self-containment, reproducibility, and a browser."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def heavy_figure():
 
 
 def full_report(text="some text", figures=(light_figure, light_figure, heavy_figure)):
-    """Every kind of part, with `text` in every slot."""
+    """A report of all kinds of parts, with `text` in each."""
     report = HtmlReport(text, subtitle=text, when=WHEN)
     report.text(text)
     report.section(text)
@@ -327,7 +327,7 @@ def test_browser_requests_nothing(browse, tmp_path):
     assert len(page.find("figure")) == 4
     assert not page.find("script")
     assert "CONSOLE" not in messages
-    # The policy of the page makes the browser complain of whatever is asked for.
+    # The policy of the page makes the browser report any request.
     asking = tmp_path / "asking.html"
     asking.write_text(report.html().replace("</main>", '<img src="http://example.invalid/"></main>'), encoding="utf-8")
     assert "example.invalid" in browse(asking, "--dump-dom")[1]

@@ -1,4 +1,4 @@
-"""`mdt-fast study` on small data that go by published names: what it writes, and that it goes on where it was."""
+"""`mdt-fast study` on small data under published names: what it writes, and how it resumes."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def test_study_writes_the_document_and_resumes(study):
     call, folder = study
     first = call("--json")
     assert first.exit_code == 0, first.output
-    told = json.loads(first.stdout)
-    assert 0 <= told["agreeing"] <= told["cells"]
-    assert list(told["missing"]) == ["Yale"]
+    summary = json.loads(first.stdout)
+    assert 0 <= summary["agreeing"] <= summary["cells"]
+    assert list(summary["missing"]) == ["Yale"]
     text = (folder / "results.md").read_text()
-    # Every picture is there, and nothing of the template is left.
+    # Every picture exists, and no placeholder of the template is left.
     pictures = [part.split(")")[0] for part in text.split("](")[1:] if part.startswith("images")]
     assert len(pictures) == 9
     assert all((folder / name).stat().st_size > 1000 for name in pictures)
@@ -74,7 +74,7 @@ def test_study_writes_the_document_and_resumes(study):
     assert "Yale" in text.split("## Ours")[0]
     rows = read_rows(folder / "rows.csv")
     assert {row.preset for row in rows} == {"published", ""}
-    # Published times, where there are any: 10 for K-MvMNIST, 9 for MSRC.
+    # Published times, where known: 10 for K-MvMNIST, 9 for MSRC.
     assert {(row.dataset, row.t) for row in rows if row.preset} == {
         ("K-MvMNIST(s=0.05)", 10), ("K-MvMNIST(s=0.50)", 10), ("MSRC-v5", 9)
     }  # fmt: skip

@@ -19,7 +19,7 @@ def test_table_round_trip(tmp_path, frame, suffix, separator):
     frame.to_csv(path, sep=separator)
     read = read_views([path])
     assert list(read.views) == ["rna"]
-    # Before version 3.1 pandas does not read the last digits.
+    # Before version 3.1 pandas loses the last digits.
     assert_allclose(read.views["rna"], frame, rtol=1e-12)
     assert read.sample_names == NAMES
     assert read.sources == {"rna": str(path)}

@@ -12,14 +12,14 @@ from mdt_fast._clusters.agreement import agree, confidence
 
 
 def together(labels):
-    """How often two samples are together, as a share."""
+    """The share of labellings in which two samples have the same label."""
     return np.mean([row[:, None] == row[None] for row in labels], axis=0)
 
 
-def random_labels(rng, members=7, n=50, k=4, noise=0.2):
+def random_labels(rng, n_labellings=7, n=50, k=4, noise=0.2):
     """Labellings that mostly agree."""
     base = labels_of(rng, n, k)
-    return np.stack([np.where(rng.random(n) < noise, rng.integers(0, k, n), base) for _ in range(members)]), base
+    return np.stack([np.where(rng.random(n) < noise, rng.integers(0, k, n), base) for _ in range(n_labellings)]), base
 
 
 def agreed(labels, k, seed=0, n_jobs=1):
@@ -54,14 +54,14 @@ class TestAgreement:
         assert adjusted_rand_score(base, clusters) > 0.9
 
     @pytest.mark.parametrize("k", [2, 5, 20, 39])
-    @pytest.mark.parametrize("members", [1, 2, 9])
-    def test_equal_labellings(self, rng, k, members):
+    @pytest.mark.parametrize("n_labellings", [1, 2, 9])
+    def test_equal_labellings(self, rng, k, n_labellings):
         base = labels_of(rng, 40, k)
-        renamed = np.stack([rng.permutation(k)[base] for _ in range(members)])
+        renamed = np.stack([rng.permutation(k)[base] for _ in range(n_labellings)])
         clusters, _, sure = agreed(renamed, k)
         assert adjusted_rand_score(base, clusters) == 1.0
         np.testing.assert_array_equal(sure, 1.0)
-        # Numbered by their first sample.
+        # Clusters are numbered by their first sample.
         assert list(dict.fromkeys(clusters.tolist())) == list(range(k))
 
     def test_label_values_do_not_matter(self, rng):

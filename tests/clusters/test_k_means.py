@@ -21,7 +21,7 @@ def data(name):
         return make_blobs(500, n_features=5, centers=8, random_state=0)[0], 8
     if name == "digits":
         return load_digits().data / 16, 10
-    # Many small clusters that overlap: seeding decides.
+    # Many small clusters that overlap: the result depends on the seeding.
     return make_blobs(1500, n_features=2, centers=60, cluster_std=0.4, random_state=1)[0], 60
 
 
@@ -129,7 +129,7 @@ def test_max_iter_is_reached():
     X, k = data("digits")
     res = mdt.k_means(X, k, n_init=1, max_iter=2, random_state=0)
     assert (res.n_iter, res.converged) == (2, False)
-    # Labels still are those of the nearest centres.
+    # Labels are still those of the nearest centres.
     squares = ((X[:, None, :] - res.centers) ** 2).sum(axis=2)
     np.testing.assert_array_equal(squares.argmin(axis=1), res.labels)
 

@@ -1,4 +1,4 @@
-"""The final labels: the best of several starts, as the views see it."""
+"""The final labels: the best of several starts by the quality on the views."""
 
 import numpy as np
 import pytest

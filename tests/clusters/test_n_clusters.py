@@ -1,4 +1,4 @@
-"""The number of clusters: the curves against slow ones, and what comes of easy and hard input."""
+"""The number of clusters: its curves against dense ones, and easy and hard inputs."""
 
 import numpy as np
 import pytest

@@ -128,7 +128,7 @@ def test_merged_views_are_complementary(n_clusters, n_views):
     for groups in bunch.cluster_groups:
         assert len(set(groups)) == n_clusters - pairs
         assert np.bincount(groups).max() == 2
-    # No pair of clusters is merged in every view, so the views together tell all apart.
+    # No pair of clusters is merged in every view, so the views together separate all.
     assert len(set(map(tuple, bunch.cluster_groups.T))) == n_clusters
 
 
@@ -159,7 +159,7 @@ def test_noise_misplaces_the_given_share_of_samples_in_its_view_only():
         table = np.zeros((4, 4))
         np.add.at(table, (shown.ravel(), bunch.target), 1)
         wrong.append(1.0 - table.max(axis=0).sum() / 4000)
-    # A quarter of the draws hits a sample's own cluster.
+    # A quarter of the draws is a sample's own cluster.
     assert wrong[0] == pytest.approx(0.4 * 0.75, abs=0.03)
     assert wrong[1] == 0.0
 
@@ -177,7 +177,7 @@ def test_digit_noise_has_the_given_strength():
     clean = load_digits().data / 16.0
     mid = np.abs(clean - 0.5) < 0.01
     gaussian = datasets.load_multiview_digits(kind="gaussian", noise=0.1)
-    # Clipping hardly touches pixels at one half under noise of 0.1; at 0.3 it takes a tenth of them.
+    # Clipping changes hardly any pixel at 0.5 under noise of 0.1, and a tenth of them at 0.3.
     assert (gaussian.views[1] - clean)[mid].std() == pytest.approx(0.1, rel=0.05)
     assert (gaussian.views[0] - clean)[mid].std() == pytest.approx(0.28, rel=0.07)
     dropout = datasets.load_multiview_digits(kind="dropout", noise=0.1)

@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine: whole, resumed, refused, and what is said where they cannot be had."""
+"""Downloads from a local server: complete, resumed, refused, and the messages of failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTENT = np.random.default_rng(0).bytes(300_000)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves what `server.files` holds, with the faults that the test asked for, and notes every request."""
+    """Serve `server.files` with the faults of the test, and record every request."""
 
     def do_GET(self):
         server = self.server
@@ -175,7 +175,7 @@ def test_another_file_is_refused_with_both_checksums(server, tmp_path, served):
     server.files["/a.bin"] = served
     with pytest.raises(DownloadError) as caught:
         download([entry(f"{server.address}/a.bin")], tmp_path)
-    # Of a file that is too long, one byte more than expected is read.
+    # One byte more than expected is read of a file that is too long.
     found = served[: len(CONTENT) + 1]
     expected = f"expected 300000 bytes with SHA-256 {digest(CONTENT)}, got {len(found)} bytes with {digest(found)}"
     assert expected in str(caught.value)
@@ -438,8 +438,8 @@ def test_registry_rows_are_complete():
     assert len(set(hashes)) == len(hashes)
 
 
-# The other sets are at hand in other bytes, the same numbers: MNIST packed anew, two mfeat files without the blanks
-# that begin their lines.
+# Other local files have the same numbers in other bytes: MNIST compressed again, two mfeat files
+# without leading blanks.
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["msrc", "leaves", "snareseq_cellmix"])
 def test_registry_has_the_checksums_of_local_files(real_folder, name):

@@ -24,12 +24,12 @@ SMALL = {
     "contrastive": {"t": 2, "search_options": {"max_iter": 3}},
     "mean": {"t": 2},
 }
-# Those that find one trajectory.
+# Strategies that find one trajectory.
 SINGLE = [name for name in STRATEGIES if name not in ("consensus", "auto")]
 
 
 def composed(Xs, n_clusters=K, *, build=(), widen=None, search=(), embed=(), cluster=()):
-    """Operators, search, embedding and clusters, by the functions."""
+    """Operators, search, embedding and clusters from the functions."""
     ops = mdt.build_operators(Xs, **{**GRAPH, **dict(build)})
     ops = ops if widen is None else widen(ops)
     found = mdt.search(ops, n_clusters, **{"progress": False, **dict(search)})
@@ -42,7 +42,7 @@ def composed(Xs, n_clusters=K, *, build=(), widen=None, search=(), embed=(), clu
 
 
 def assert_composed(fitted, ops, found, geometry, clusters):
-    """The same bits, save for the seconds that candidates took."""
+    """The same bits, except for the seconds that candidates took."""
     assert fitted.operators_.names == ops.names
     for name in ("parent", "depth", "score"):
         np.testing.assert_array_equal(fitted.search_history_[name], found.history[name])
@@ -203,7 +203,7 @@ class TestComposition:
 class TestFormulas:
     @pytest.mark.parametrize("t", [1, 3])
     def test_one_view_is_the_diffusion_map(self, t):
-        # Hardly anybody stays where they are, so that there are negative eigenvalues among the largest.
+        # Samples rarely stay, so that negative eigenvalues are among the largest.
         hop = {"kernel": lambda d: np.where(d > 0, np.exp(-d), 1e-6), "n_neighbors": 5}
         n_components = 40
         parameters = {"strategy": [0] * t, "weighting": "stationary", "tol": 1e-12, **hop}

@@ -100,7 +100,7 @@ class TestClustering:
         fitted = mdt.MDTClustering(4, t=3).fit(blobs.views)
         differs = fitted.predict(blobs.views) != fitted.labels_
         assert differs.mean() < 0.1
-        # Those that go elsewhere are those of which the members are less sure.
+        # Samples with another label have lower confidence.
         assert not differs.any() or fitted.confidence_[differs].mean() < fitted.confidence_[~differs].mean()
 
     def test_rows_do_not_depend_on_each_other(self):

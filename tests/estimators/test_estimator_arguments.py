@@ -83,7 +83,7 @@ BAD_SLICES = {
     "not a list": slice(0, 4),
     "one name twice": {1: (0, 4), "1": (4, 7)},
 }
-# Columns of frames in another order than in fit: what was fitted, `view_slices`, what came.
+# Columns of frames in another order than in fit: fitted views, `view_slices`, new views.
 SHUFFLED = [["c", "a", "b", "d"], COLUMNS[1]]
 NEW_FRAMES = {
     "list": (frames, None, lambda: frames(columns=SHUFFLED)),

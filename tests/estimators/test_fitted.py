@@ -159,7 +159,7 @@ class TestNewSamples:
             np.testing.assert_array_equal(of_new_samples(fitted, [X[i : i + 1] for X in new])[0], together[i])
         np.testing.assert_array_equal(of_new_samples(fitted, [X[::-1] for X in new]), together[::-1])
 
-    # The graphs of clusters far apart are in parts.
+    # The graphs of distant clusters are disconnected.
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     @pytest.mark.parametrize("seed", [0, 1])
     @pytest.mark.parametrize(

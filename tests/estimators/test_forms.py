@@ -56,7 +56,7 @@ class TestForms:
         fitted = quick(make).fit(dict(zip(["sound", "sight"], views(), strict=True)))
         assert fitted.view_names_ == fitted.operators_.names == ["sound", "sight"]
         assert_same_fit(fitted, quick(make).fit(views()))
-        # By name, whatever the order; without names in the order of fit.
+        # By name in any order; without names in the order of fit.
         X1, X2 = views()
         for new in ({"sight": X2, "sound": X1}, [X1, X2]):
             np.testing.assert_allclose(of_new_samples(fitted, new), of_training(fitted), atol=1e-8)

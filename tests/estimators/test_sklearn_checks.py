@@ -1,4 +1,4 @@
-"""Scikit-learn's own checks of estimators, on everything that accepts one view."""
+"""scikit-learn's checks of estimators, on all estimators that accept one view."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ESTIMATORS = [
 ]
 
 
-# The checks hand over clusters far apart, copies of one sample and noise without structure, and these warn of such.
+# The checks use distant clusters, copies of one sample and noise, of which these warnings warn.
 @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
 @pytest.mark.filterwarnings("ignore::mdt_fast.TimeSelectionWarning")
 @pytest.mark.filterwarnings("ignore::mdt_fast.ConvergenceWarning")

@@ -13,7 +13,7 @@ from mdt_fast._geometry.chains import Chain, embed_chains
 
 
 def make_walks(n_samples=80, dtype="float64"):
-    """Walks that no symmetric affinity gives, so that their transposes are stored."""
+    """Walks without a symmetric affinity, so that their transposes are stored."""
     rng = np.random.default_rng(0)
     Ps = [oracle.transition(rng.uniform(size=(n_samples, n_samples)) ** 9) for _ in range(3)]
     return mdt.OperatorSet.from_transitions(Ps, dtype=dtype), Ps

@@ -1,4 +1,4 @@
-"""Embeddings against dense decompositions, and the geometry that they promise."""
+"""Embeddings against dense decompositions, and their geometry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_operators(n=300, n_views=2, seed=0, **settings):
 
 
 def connected(n=300, seed=0, **settings):
-    """Operators whose graphs hang together."""
+    """Operators of connected graphs."""
     rng = np.random.default_rng(seed)
     return mdt.build_operators([rng.normal(size=(n, 3)), rng.normal(size=(n, 4))], n_neighbors=12, **settings)
 
@@ -65,7 +65,7 @@ def test_singular_values_are_within_tol_where_the_spectrum_is_crowded(name, t):
             warnings.simplefilter("ignore", mdt.OperatorWarning)
             emb = mdt.embed(W, k, tol=tol)
         got = np.array([emb.first_value, *emb.singular_values])
-        # Where singular values fall to the rounding of the largest, no relative error can be asked for.
+        # Singular values at the rounding error of the largest have no relative accuracy.
         assert (np.abs(got - exact) <= tol * exact + 1e-14).all()
         assert emb.converged
 
@@ -87,7 +87,7 @@ def test_all_components_preserve_diffusion_distances(weighting, seed, n, t):
 
 
 def test_distances_are_preserved_by_the_iterative_solver_too():
-    """The test above is small enough for the dense way inside the solver; here only few pairs matter."""
+    """The test above uses the dense path of the solver; here only few pairs matter."""
     ops = connected(n=500)
     W = ops.trajectory([0, 1] * 15)
     rows = np.arange(0, 500, 25)
@@ -216,7 +216,7 @@ def test_tiny(n):
 
 
 def test_a_product_of_rank_one():
-    """Every block but its first direction is rounding noise; the solver must not stumble over it."""
+    """Every direction of a block but the first is rounding noise; the solver must handle it."""
     W = connected().with_uniform().trajectory([2, 0, 2])
     emb = mdt.embed(W, 5)
     assert (emb.singular_values < 1e-12).all()
@@ -365,7 +365,7 @@ def test_bad_trajectories():
         mdt.embed(walk.trajectory([0]), 2, decomposition="eigen")
 
 
-LARGE = 17_000  # beyond the size from which points are put into another order
+LARGE = 17_000  # large enough that points are permuted
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from mdt_fast._geometry.multiview import embed_multiview
 
 
 def affinities(n, n_views, seed):
-    """Symmetric affinities of very different size: a view's scale must count."""
+    """Symmetric affinities of very different scales, which must change the result."""
     rng = np.random.default_rng(seed)
     Ks = []
     for v in range(n_views):

@@ -1,4 +1,4 @@
-"""The diffusion time: entropies against a dense twin, against published curves, and the estimator against both."""
+"""The diffusion time: entropies against dense ones and published curves, and their estimates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from helpers import oracle
 from mdt_fast._geometry import time as _time
 from mdt_fast._support import memory as _memory
 
-# Curves over a handful of times, taken for their values, have no knee.
+# Curves over few times have no knee.
 pytestmark = pytest.mark.filterwarnings("ignore:the entropy over:mdt_fast.TimeSelectionWarning")
 
 PUBLISHED = json.loads((Path(__file__).parent / "published_entropies.json").read_text())
@@ -56,7 +56,7 @@ def published_operators(name):
     try:
         views = load().views
     except FileNotFoundError as missing:
-        pytest.skip(f"{name} is not at hand: {missing}")
+        pytest.skip(f"{name} is missing: {missing}")
     # The first and the last point of Helix-A's view 2 are the same point. To sample 1497 both are equally near and only
     # one is among its neighbours: ours is the one of smaller index, 0; the published figure has 1499.
     neighbors = [as_published(X) for X in views] if name == "Helix-A" else "auto"
@@ -142,7 +142,7 @@ def test_errors_cover_the_exact_entropies():
         ratios.append(np.abs(estimated.entropies - exact.entropies)[at] / estimated.error[at])
     # Two standard errors hold in 19 of 20 cases if errors are normal; some slack for eight vectors.
     assert np.mean(np.concatenate([r.ravel() for r in ratios]) <= 2) > 0.85
-    # And they are not so wide that they say nothing.
+    # The errors are not too wide either.
     assert np.median(np.concatenate([r.ravel() for r in ratios])) > 0.05
 
 
@@ -170,7 +170,7 @@ def test_disconnected_graphs():
     exact = mdt.select_time(ops, method="exact")
     estimated = mdt.select_time(ops, method="stochastic")
     assert abs(exact.t - estimated.t) <= 1
-    # Four parts, each with a singular value near 1 for good.
+    # Four parts, each with a singular value near 1 at any time.
     assert exact.entropies[-1] > 2
     np.testing.assert_allclose(estimated.entropies[-1], exact.entropies[-1], rtol=0.05)
 

@@ -1,4 +1,4 @@
-"""Approximate neighbours: enough of the nearest ones, exact distances, no holes, the same at any number of threads."""
+"""Approximate neighbours: recall, exact distances, full rows, same bits for any number of threads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def assert_sound(X, indices, distances, metric):
 
 
 def hard(n, d=24, seed=0):
-    """Points without any structure, for which neighbours of neighbours tell little."""
+    """Points without structure: neighbours of neighbours are hardly closer than other points."""
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
@@ -48,25 +48,25 @@ def curled(n, seed=0):
 
 
 def long(n, seed=0):
-    """Many columns and few directions, so that samples are first told apart by these."""
+    """Many columns that vary in few directions."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, 12)) @ rng.normal(size=(12, 300)) + 0.1 * rng.normal(size=(n, 300))
 
 
 def sheets(n, seed=0):
-    """One cloud dealt onto four sheets, which lie among each other along the directions of most variance."""
+    """One cloud on four sheets that overlap along the directions of most variance."""
     step = 0.5 * (np.arange(n)[:, None] % 4 == np.arange(4))
     return np.hstack([long(n, seed), np.tile(step, 25)])
 
 
 def marks(n, seed=0):
-    """Zeros and ones: many are equally far."""
+    """Zeros and ones: many distances are equal."""
     rng = np.random.default_rng(seed)
     return ((rng.random((20, 400)) < 0.3)[rng.integers(20, size=n)] ^ (rng.random((n, 400)) < 0.02)).astype(float)
 
 
 def lone(n, seed=0):
-    """One column says all, and one sample is far away."""
+    """One column holds all variance, and one sample is far away."""
     X = np.ones((n, 300))
     X[:, 7] = np.random.default_rng(seed).normal(size=n)
     X[0, 8] = 1e4
@@ -90,7 +90,7 @@ def test_enough_neighbours_are_found(make, metric, dtype):
 def test_recall_is_reached(make, wanted):
     X = make(5000)
     found, _ = mdt.nearest_neighbors(X, 10, method=mdt.ApproximateNeighbors(recall=wanted))
-    # The estimate from some samples has an error of its own.
+    # The recall is estimated from some samples, with an error.
     assert recall(found, mdt.nearest_neighbors(X, 10)[0]) >= wanted - 0.005
 
 
@@ -100,7 +100,7 @@ def test_reduced_columns_find_the_same_neighbours(make, wanted):
     X = make(6000)
     _, distances = mdt.nearest_neighbors(X, 15, method=mdt.ApproximateNeighbors(recall=wanted))
     _, exact = mdt.nearest_neighbors(X, 15)
-    # Of equally near ones others may be taken.
+    # Among points at equal distance others may be chosen.
     assert np.mean(distances <= exact[:, -1:]) >= wanted - 0.005
 
 
@@ -110,7 +110,7 @@ def test_few_points_have_exact_neighbours(kind, n, seed, data):
     k = data.draw(st.integers(1, n - 1), label="n_neighbors")
     indices, distances = mdt.nearest_neighbors(X, k, method="approx")
     assert_sound(X, indices, distances, "euclidean")
-    # Of equally near ones others may be taken.
+    # Among points at equal distance others may be chosen.
     np.testing.assert_allclose(distances, mdt.nearest_neighbors(X, k)[1], rtol=1e-6)
 
 
@@ -211,7 +211,7 @@ def test_auto_chooses_approximate_neighbours_for_large_views(monkeypatch):
     )
     mdt.nearest_neighbors(X, 5, method="auto")
     assert len(calls) == 1
-    # A tree serves few dimensions; sparse views and other metrics have exact neighbours only.
+    # A tree is used in few dimensions; sparse views and other metrics have exact neighbours only.
     mdt.nearest_neighbors(few, 5, method="auto")
     mdt.nearest_neighbors(scipy.sparse.csr_array(X), 5, method="auto")
     mdt.nearest_neighbors(X[:500], 5, method="auto", metric="manhattan")
@@ -245,7 +245,7 @@ def test_refusals_of_views_and_recall():
 
 
 def test_new_samples_have_exact_neighbours():
-    """Also where the set was made with another recall than the usual one."""
+    """Also where the set was built with another recall than the default."""
     X = curled(3000)
     sets = [mdt.build_operators([X], neighbors=each) for each in ("approx", mdt.ApproximateNeighbors(recall=0.99))]
     for ops in sets:

@@ -1,4 +1,4 @@
-"""Wrong views and graphs: the error names the argument, what was expected, and what was given."""
+"""Wrong views and graphs: errors name the argument, the expected and the given value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def spoiled(value, row=3, column=2, dtype=float):
 
 
 def given_graph(indices=None, distances=None):
-    """A sound graph, on a ring, of the three points that follow each; with entries overwritten."""
+    """A valid graph on a ring, from each point to the next three, with entries overwritten."""
     steps = np.arange(1, 4)
     ring = (np.arange(N_SAMPLES)[:, None] + steps) % N_SAMPLES
     lengths = np.tile(steps.astype(float), (N_SAMPLES, 1))

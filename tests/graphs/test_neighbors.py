@@ -108,7 +108,7 @@ class TestSearch:
 
 
 class TestGivenGraph:
-    """A graph found elsewhere gives the operators that our own search gives."""
+    """A given graph gives the same operators as the search of the package."""
 
     K = 5
 
@@ -180,7 +180,7 @@ class TestGivenGraph:
         mask = rng.random((12, 12)) < 0.4
         mask |= np.roll(np.eye(12, dtype=bool), 1, axis=1) | np.roll(np.eye(12, dtype=bool), -1, axis=1)
         np.fill_diagonal(mask, False)
-        # One bandwidth given: a rule would have to say whether it reads rows or columns of a directed graph.
+        # A given bandwidth: a rule could read rows or columns of a directed graph.
         expected = oracle.transition(oracle.graph_affinity(D, mask, bandwidth=0.9, symmetrize=symmetrize))
         graph = scipy.sparse.csr_array(np.where(mask, D, 0.0))
         ops = mdt.build_operators([X], neighbors=graph, bandwidth=0.9, symmetrize=symmetrize)

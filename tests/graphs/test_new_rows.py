@@ -1,4 +1,4 @@
-"""Transition rows of new samples: training samples get their own rows back, new ones those of the dense oracle."""
+"""Transition rows of new samples: training samples keep their rows, others equal the oracle."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def decay(d):
 
 
 def first_copies(X):
-    """For each row the first row equal to it: copies of one point cannot be told apart."""
+    """For each row the first row equal to it: copies of one point are indistinguishable."""
     X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
     return [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in X]
 

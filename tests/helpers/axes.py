@@ -16,7 +16,7 @@ def other_axes(ax):
 
 
 def assert_inside(ax, artists):
-    """Check that everything is on the page, where it can be read, and that nothing overlaps."""
+    """Check that all artists are on the page and that none overlap."""
     ax.figure.canvas.draw()
     page = ax.figure.bbox
     boxes = [artist.get_window_extent() for artist in artists]

@@ -14,12 +14,12 @@ NAMES = ("DM", "AD", "p-AD", "ID", "MVD", "CrD", "ComD", "mean", "AA")
 N_COMPONENTS = 3
 # Largest error of a coordinate, as a share of the largest in its column.
 TOLERANCE = {"float64": 1e-7, "float32": 1e-4}
-# Steps of each view; all different, so that a wrong order is seen.
+# Steps of each view; all different, so that a wrong order shows.
 TIMES = [3, 1, 2]
 
 
 def make_views(n_samples=100, n_views=2):
-    """A rectangle, whose sides give well separated singular values, under noise of each view's own."""
+    """Views of a rectangle, each with its own noise; the sides separate the singular values."""
     rng = np.random.default_rng(0)
     sides = rng.uniform(size=(n_samples, 2)) * [6, 2.5]
     return [
@@ -29,7 +29,7 @@ def make_views(n_samples=100, n_views=2):
 
 
 def fit(name, Xs=None, **parameters):
-    """Fit on graphs dense enough to hang together."""
+    """Fit on graphs with enough neighbours to be connected."""
     return mdt.baselines.make(name, **{"n_neighbors": 10, **parameters}).fit(make_views() if Xs is None else Xs)
 
 

@@ -18,7 +18,7 @@ COMMANDS = ["cluster", "embed", "demo", "study", "doctor"]
 CLUSTER_FILES = ["coordinates.csv", "labels.csv", "report.html", "search.json", "trajectory.json"]
 EMBED_FILES = [name for name in CLUSTER_FILES if name != "labels.csv"]
 N_CLUSTERS = 3
-# What every quick job is told.
+# Options of every quick job.
 QUICK = ["--t", "2", "--no-report", "--output", "out"]
 CLUSTER = ["cluster", "views.npz", "--n-clusters", N_CLUSTERS, "--strategy", "beam", *QUICK]
 CONSENSUS = ["cluster", "views.npz", "--n-clusters", N_CLUSTERS, *QUICK]
@@ -51,7 +51,7 @@ def read_report(folder):
 
 
 def failing(error):
-    """Return a function that cannot do its work."""
+    """Return a function that raises an error."""
 
     def fail(*args, **kwargs):
         raise error
@@ -60,12 +60,12 @@ def failing(error):
 
 
 def read_table(path):
-    # Without this pandas does not read the last digits.
+    # Otherwise pandas loses the last digits.
     return pd.read_csv(path, float_precision="round_trip", index_col="sample")
 
 
 def outside_references(html):
-    """Return what a page asks of other places."""
+    """Return the addresses outside the page that it refers to."""
     page = Page(html)
     addresses = [
         e["attrs"][name] for e in page.elements for name in ("src", "href", "xlink:href") if name in e["attrs"]

@@ -22,13 +22,13 @@ def overlapping(n=N, seed=0):
 
 @functools.cache
 def operators_of(n=N, seed=0, dtype=None, n_neighbors=12):
-    """Operators of these views, with so many neighbours that no graph is in parts."""
+    """Operators of these views, with enough neighbours to connect every graph."""
     return mdt.build_operators(overlapping(n, seed)[0], n_neighbors=min(n_neighbors, n - 1), dtype=dtype)
 
 
 @functools.cache
 def separate(n=60, std=0.01):
-    """Three clusters so far apart that each is a part of the graph by itself."""
+    """Three clusters so far apart that each is a connected component of the graph."""
     blobs = mdt.datasets.make_multiview_blobs(n, n_clusters=K, n_features=3, cluster_std=std, random_state=0)
     return blobs.views, blobs.target
 
@@ -49,7 +49,7 @@ def assert_same(first, second, *, but=()):
 
 
 def assert_valid(found, n, n_clusters=K):
-    """What holds of every consensus."""
+    """Check what holds for every consensus."""
     assert found.trajectory is None
     assert found.strategy == "consensus"
     assert found.n_evaluations == len(found.candidates) == len(found.history)
@@ -64,9 +64,9 @@ def assert_valid(found, n, n_clusters=K):
     assert found.best in rows
     left = np.setdiff1d(np.arange(found.n_evaluations), rows)
     assert not len(left) or found.history["score"][left].max() <= found.history["score"][rows].min()
-    for row, member in zip(rows, found.members, strict=True):
-        np.testing.assert_allclose(member.weights, found.candidates[row], rtol=1e-12)
-        assert member.operators is found.operators
+    for row, trajectory in zip(rows, found.members, strict=True):
+        np.testing.assert_allclose(trajectory.weights, found.candidates[row], rtol=1e-12)
+        assert trajectory.operators is found.operators
     assert found.labels.shape == (n,)
     assert found.labels.dtype == np.int32
     np.testing.assert_array_equal(found.labels, found.agreement.labels)

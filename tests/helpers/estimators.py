@@ -13,7 +13,7 @@ N, K = 120, 3
 SLICES = [(0, 4), (4, 7)]
 COLUMNS = [["a", "b", "c", "d"], ["e", "f", "g"]]
 LABELS = [f"sample {i}" for i in range(N)]
-# So many that no graph falls into parts.
+# Enough neighbours to connect every graph.
 GRAPH = {"n_neighbors": 40}
 both = pytest.mark.parametrize("make", [mdt.MDT, mdt.MDTClustering], ids=["MDT", "MDTClustering"])
 
@@ -41,7 +41,7 @@ def quick(make, **parameters):
 
 
 def of_new_samples(estimator, X):
-    """What an estimator says of new samples."""
+    """Return the coordinates or labels of new samples."""
     return estimator.transform(X) if isinstance(estimator, mdt.MDT) else estimator.predict(X)
 
 
@@ -56,7 +56,7 @@ def assert_same_fit(estimator, other):
 
 
 class Wrapped:
-    """Something that NumPy can read and nothing else can."""
+    """An object that only NumPy can read."""
 
     def __init__(self, array):
         self._array = array

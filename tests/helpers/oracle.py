@@ -174,7 +174,7 @@ def new_rows(
         "max": np.maximum(forward, backward),
         "min": np.minimum(forward, backward),
     }[symmetrize]
-    # A point without affinity goes to its nearest.
+    # A point without affinity steps to its nearest point.
     lonely = A.sum(axis=1) == 0
     A[lonely, order[lonely, 0]] = 1.0
     K = graph_affinity(
@@ -266,7 +266,7 @@ def prune(W, prune_below=0.0, top=None):
 
 
 def singular_coordinates(A, n_components, drop_first=True):
-    """U S and the singular values that belong to it, the first pair left out if asked."""
+    """U S and its singular values, without the first pair if `drop_first`."""
     U, s, _ = np.linalg.svd(A)
     kept = slice(int(drop_first), n_components + int(drop_first))
     return U[:, kept] * s[kept], s[kept]
@@ -281,7 +281,7 @@ def eigen_coordinates(P, n_components, t=1):
 
 
 def diffusion_map(P, n_components, t=1):
-    """The classical one: eigenvectors of length 1 under the stationary distribution, which is that of the degrees."""
+    """The classical diffusion map: eigenvectors of length 1 under the stationary distribution."""
     coordinates, powers = eigen_coordinates(P, n_components, t)
     pi = stationary_distribution(P)
     return coordinates / np.sqrt(pi @ (coordinates / powers) ** 2), powers

@@ -8,7 +8,7 @@ VOID = {"meta", "img"}
 
 
 class Page(HTMLParser):
-    """The elements of a page in order, each a tag, its attributes and all text within it; refuses unbalanced tags."""
+    """The elements of a page in order: tag, attributes and text. Refuses unbalanced tags."""
 
     def __init__(self, html):
         super().__init__()

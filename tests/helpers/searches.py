@@ -116,7 +116,7 @@ def assert_same(first, second, *, fields=(), columns=COLUMNS):
 
 
 def assert_consistent(res, ops, n_clusters=K):
-    """What holds of any answer."""
+    """Check what holds for every result."""
     history = res.history
     assert len(history) == len(res.candidates) == res.n_evaluations > 0
     assert history.dtype.names == ("parent", "depth", "score", "seconds")
@@ -138,7 +138,7 @@ def assert_consistent(res, ops, n_clusters=K):
 
 
 def table_of(ops, max_steps, n_clusters=K):
-    """Which sequence has which coordinates."""
+    """The sequence of each array of coordinates."""
     table = {}
     for sequence in all_sequences(len(ops), max_steps):
         table[key_of(mdt.embed(ops.trajectory(sequence), n_clusters).coordinates)] = sequence
@@ -156,9 +156,9 @@ def _lazy_table(n_views, max_steps):
 
 
 def by_sequence(function, n_views=2, max_steps=4):
-    """A set of operators and a quality that is a function of the sequence.
+    """Operators, and a quality that is a function of the sequence.
 
-    The quality knows the sequence by its coordinates, which are those of :func:`mdt_fast.embed` to the last bit.
+    The quality finds the sequence by its coordinates, which equal those of `mdt_fast.embed` bit for bit.
     """
     table = _lazy_table(n_views, max_steps)
     return lazy(n_views=n_views), lambda ops, labels, coordinates: function(table[key_of(coordinates)])

@@ -1,4 +1,4 @@
-"""Wrong options, matrices and steps: the error names the argument, what was expected, and what was given."""
+"""Wrong options, matrices and steps: errors name the argument, the expected and the given value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import mdt_fast as mdt
 from helpers.data import N_SAMPLES, good_view
 from helpers.messages import EITHER, mentions, number
 
-# argument, value, exception, what else the message says
+# Argument, value, exception, fragments of the message.
 WRONG_OPTIONS = [
     ("n_neighbors", 0, ValueError, [number(0)]),
     ("n_neighbors", -3, ValueError, [number(-3)]),
@@ -85,7 +85,7 @@ class TestPerView:
 
 
 def matrix(*changes):
-    """A sound 4 x 4 transition matrix and affinity, with the entries (row, column, value) overwritten."""
+    """A 4 x 4 transition matrix and affinity, with the entries (row, column, value) overwritten."""
     M = np.full((4, 4), 0.25)
     for row, column, value in changes:
         M[row, column] = value
@@ -274,13 +274,13 @@ class TestTrajectories:
 
 
 class TestMemory:
-    """Products that no machine holds are refused before they are allocated, with the size they would have."""
+    """Products that are too large are refused before allocation, with their size."""
 
     N_LARGE = 2_000_000
 
     @pytest.fixture
     def star(self):
-        # Everyone steps to the hub or stays; the hub goes anywhere: two steps join everything.
+        # Points step to the hub or stay, the hub to any point: two steps fill the matrix.
         n = self.N_LARGE
         data = np.concatenate([np.full(n, 1 / n), np.full(2 * (n - 1), 0.5)])
         others = np.arange(1, n)

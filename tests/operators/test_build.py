@@ -1,4 +1,4 @@
-"""build_operators against the dense oracle, and the forms in which views and parameters may come."""
+"""build_operators against the dense oracle, and the accepted forms of views and parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def assert_operator(P, expected, tolerance=1e-12):
     [(None, np.exp(-1 / 8), np.exp(-4 / 8)), ("published", np.exp(-1 / 2), np.exp(-4 / 2))],
 )
 def test_three_points_by_hand(preset, near, far):
-    """0, 1 and 3 on a line, one neighbour each: the bandwidth is 2, and only 3 calls 1 its neighbour."""
+    """0, 1 and 3 on a line, one neighbour each: the bandwidth is 2, and 3 is no neighbour of 1."""
     ops = mdt.build_operators([np.array([[0.0], [1.0], [3.0]])], n_neighbors=1, preset=preset)
     assert ops.bandwidths == (2.0,)
     K = np.array([[1, near, 0], [near, 1, far / 2], [0, far / 2, 1]])

@@ -307,7 +307,7 @@ def test_copies_are_equal(views, duplicate):
 
 
 class TestUnevenWalks:
-    """Degrees or affinities so uneven that a shortcut would leave the range of its numbers."""
+    """Degrees or affinities so uneven that a shortcut would overflow or underflow."""
 
     @pytest.mark.parametrize(("small", "dtype"), [(1e-50, np.float32), (1e-309, np.float64)])
     def test_transposed_products_stay_finite(self, small, dtype):
@@ -354,7 +354,7 @@ class TestNames:
 
 
 def test_unpickled_from_unaligned_buffers():
-    """Protocol 5 hands arrays over as buffers, which may begin anywhere, as they do on Dask's workers."""
+    """Protocol 5 passes arrays as buffers of any alignment, as on the workers of Dask."""
     ops = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 60, 3))))
     buffers = []
     text = pickle.dumps(ops, protocol=5, buffer_callback=buffers.append)

@@ -162,7 +162,7 @@ class TestLinearOperator:
             return ops.trajectory(sequence), oracle.sequence_product(members, sequence)
         return ops.trajectory(weights), oracle.weights_product(members, weights)
 
-    # Widths around any plausible number of columns that a kernel takes at a time.
+    # Widths around the number of columns that a kernel processes at a time.
     @pytest.mark.parametrize("width", [0, 1, 3, 8, 32, 33, 70])
     def test_blocks(self, rng, pair, width):
         W, dense = pair

@@ -1,4 +1,4 @@
-"""Same bits for any number of threads; the interpreter stays free meanwhile; Ctrl-C is heard."""
+"""Same bits for any number of threads; the interpreter lock is released; Ctrl-C is handled."""
 
 from __future__ import annotations
 
@@ -145,13 +145,13 @@ def test_other_python_threads_run_during_long_work(prepare):
         done.set()
         ticker.join()
     during = [start, *(moment for moment in ticks if start <= moment <= end), end]
-    # Work that held the lock would leave one gap as long as itself.
+    # Work that held the lock would leave a gap of its whole length.
     assert end - start > 0.1, "too short to tell: enlarge the work"
     assert np.diff(during).max() < 0.5 * (end - start)
 
 
 def test_two_threads_work_at_once_and_get_right_answers():
-    # Both are inside the core at the same time, or this would not overlap; each must get its own answer.
+    # Both run in the core at the same time, and each must get its own result.
     rng = np.random.default_rng(15)
     clouds = [rng.normal(size=(6000, 60)) for _ in range(2)]
     alone = [mdt.nearest_neighbors(X, 8, n_jobs=1) for X in clouds]
@@ -181,7 +181,7 @@ LONG_SEARCH = """
     import numpy as np
     import mdt_fast as mdt
 
-    # A shell may have started us with the signal ignored.
+    # A shell may start this process with the signal ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     X = np.random.default_rng(0).normal(size=(60_000, 400))
     print("started", flush=True)

@@ -1,4 +1,4 @@
-"""Every example in a docstring gives what it says."""
+"""Every example in a docstring prints the shown output."""
 
 import doctest
 import importlib
@@ -13,7 +13,7 @@ import mdt_fast
 MODULES = ["mdt_fast", *sorted(module.name for module in pkgutil.walk_packages(mdt_fast.__path__, "mdt_fast."))]
 
 
-# Examples show what a reader types, not how warnings are kept away.
+# Examples do not show how to silence warnings.
 @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning", "ignore::mdt_fast.TimeSelectionWarning")
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):

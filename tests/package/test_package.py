@@ -1,4 +1,4 @@
-"""What importing the package brings along, and what it costs."""
+"""What importing the package imports, and how long it takes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_import_is_quick():
         "import time, numpy, scipy.sparse.linalg, scipy.sparse.csgraph; start = time.perf_counter(); "
         "import mdt_fast; print(time.perf_counter() - start)"
     )
-    # The best of three: the first also pays for a cold disk.
+    # The best of three: the first may read from a cold disk.
     assert min(float(run_python(script)) for _ in range(3)) < 0.3
 
 

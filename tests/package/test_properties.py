@@ -40,7 +40,7 @@ def test_operators_of_hostile_views_equal_the_oracle(drawn, kernel, preset):
         np.testing.assert_allclose(P.toarray(), oracle.operator(X, **options), rtol=0, atol=1e-11)
 
 
-# Every kind of view alone too, so that none depends on the luck of the draw.
+# Each kind of view alone, so that every kind is tested.
 @pytest.mark.parametrize("kind", VIEWS)
 @pytest.mark.parametrize("n_samples", [2, 3, 30])
 @pytest.mark.parametrize("preset", PRESETS)
@@ -129,7 +129,7 @@ def test_pruned_products_are_stochastic(drawn, data):
 @given(drawn=view_sets(max_samples=12), data=st.data(), weighting=st.sampled_from(["stationary", "uniform"]))
 def test_diffusion_distances_are_a_metric(drawn, data, weighting):
     Xs, n_neighbors = drawn
-    # Teleporting makes the stationary distribution unique whatever the graph.
+    # Teleporting makes the stationary distribution unique for any graph.
     ops = mdt.build_operators(Xs, n_neighbors=n_neighbors, dtype="float64").with_teleport(0.8)
     sequence = [len(Xs) + step for step in data.draw(sequences(len(Xs), max_length=4), label="sequence")]
     W = ops.trajectory(sequence)

@@ -1,4 +1,4 @@
-"""The sessions in the README and in docs/ run and print what they say."""
+"""The examples in the README and in docs/ run and print the shown output."""
 
 import doctest
 from pathlib import Path
@@ -16,7 +16,7 @@ README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
 def test_session(path):
     mpl.use("Agg")
     registered = mdt.baselines._registry._MAKERS.copy()
-    # Fenced blocks end a session as far as doctest is concerned only if the fence is not read as output.
+    # doctest would read the closing fence of a block as output.
     text = path.read_text(encoding="utf-8").replace("```", "")
     session = doctest.DocTestParser().get_doctest(text, {}, path.name, str(path), 0)
     assert len(session.examples) >= 10

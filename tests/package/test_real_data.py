@@ -38,7 +38,7 @@ def load(name, prepared):
     try:
         bunch = getattr(mdt.datasets, f"fetch_{name}")(prepared=prepared)
     except FileNotFoundError as missing:
-        pytest.skip(f"{name} is not at hand: {missing}")
+        pytest.skip(f"{name} is missing: {missing}")
     return [X[:MAX_ROWS] for X in bunch.views]
 
 
@@ -55,7 +55,7 @@ def sklearn_neighbors(X, n_neighbors):
     """Neighbours by scikit-learn, with distances recomputed from the rows.
 
     Its brute search takes |x|^2 + |y|^2 - 2 x.y, which loses digits of small distances and may swap points
-    that are almost equally far; so ten more are asked for, and the exact distances decide.
+    that are almost equally far; so ten more are searched, and the exact distances decide.
     """
     n_asked = min(n_neighbors + 10, len(X) - 1)
     indices = NearestNeighbors(n_neighbors=n_asked, algorithm="brute").fit(X).kneighbors(return_distance=False)
@@ -97,7 +97,7 @@ def test_operators_equal_the_published_recipe(views):
 
 
 def test_ties_leave_enough_rows_to_compare():
-    """Guards the test above: were every row tied, it would compare nothing."""
+    """Check that the test above compares rows, and not only ties."""
     for X in load("msrc", True):
         distances = np.sort(oracle.pairwise_distances(X), axis=1)
         k = oracle.log_n_neighbors(len(X), "published")
@@ -115,7 +115,7 @@ def test_products_are_stochastic(views, preset):
 
 
 def test_multi_feat_mor_has_ties_at_k():
-    """The view that shows why ties need a rule: neighbours are by (distance, index) to the last one."""
+    """A view with ties: neighbours are ordered by (distance, index)."""
     bunch = mdt.datasets.fetch_multi_feat(prepared=False)
     X = bunch.views[list(bunch.view_names).index("mor")]
     indices, found = mdt.nearest_neighbors(X, N_NEIGHBORS)

@@ -17,4 +17,4 @@ def ops():
 
 @pytest.fixture(autouse=True)
 def _no_display(plt):
-    """Every test of pictures needs matplotlib, and leaves no figure open."""
+    """Require matplotlib, and close all figures after each test."""

@@ -28,7 +28,7 @@ class TestScores:
         assert [text.get_text() for text in ax.texts] == ["0.250", "0.750", "\N{MINUS SIGN}0.125"]
         np.testing.assert_array_equal(dots(ax), [[0.5, 1.0]])
         assert ax.get_legend() is None
-        # Beyond the last dot, and on the other side of a bar to the left.
+        # Beyond the last dot; on the left side of a negative bar.
         assert [text.xy[0] for text in ax.texts] == [0.25, 1.0, -0.125]
         assert_inside(ax, ax.texts)
 

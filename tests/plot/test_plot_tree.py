@@ -58,7 +58,7 @@ class TestTree:
             parent = result.history["parent"][node]
             np.testing.assert_allclose(curve[0], at[parent] if parent >= 0 else [0, 0], atol=1e-12)
             np.testing.assert_allclose(curve[-1], at[node], atol=1e-12)
-            # Between the two rings all along.
+            # The radius grows along the edge.
             assert (np.diff(np.hypot(*curve.T)) > 0).all()
 
     def test_path_from_the_centre_to_the_answer(self, ops, plt):
@@ -128,7 +128,7 @@ class TestTree:
         ax = make_result(ops, sequences, np.arange(12.0), strategy="random").plot_tree()
         at = node_positions(ax)
         np.testing.assert_allclose(np.hypot(*at.T), 4)
-        # Also sequences that were drawn twice are apart.
+        # Repeated sequences have separate nodes too.
         assert nearest_distances(at).min() > 1
         for curve in artist(ax, "edges").get_segments():
             np.testing.assert_allclose(curve[0], 0, atol=1e-12)
@@ -169,7 +169,7 @@ class TestTree:
         ax = result.plot_tree()
         curves = np.array(artist(ax, "edges").get_segments())
         for depth in range(2, 10):
-            # At equal distances from the middle, the order around the circle stays from the inner ring to the outer.
+            # The order around the circle is the same at all radii between two rings.
             ring = curves[result.history["depth"] == depth][:, 1:]
             angles = np.unwrap(np.arctan2(ring[..., 0], ring[..., 1]), axis=1)
             order = np.argsort(angles[:, 0])

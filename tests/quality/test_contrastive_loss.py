@@ -23,7 +23,7 @@ TOLERANCE = {"float64": 1e-7, "float32": 2e-5}
 
 
 def dense(ops):
-    """The members of a set as full matrices, by what they do to the unit vectors."""
+    """The members of a set as full matrices: their products with the unit vectors."""
     return [ops.trajectory([m]).toarray().astype(np.float64) for m in range(len(ops))]
 
 
@@ -108,7 +108,7 @@ def test_random_graphs(problem):
 
 
 def test_disconnected_walks(rng):
-    """Parts far apart, more points than the walks of a block can reach."""
+    """Distant parts with more points than the walks of a block can reach."""
     X = np.repeat(np.arange(40.0) * 100, 15)[:, np.newaxis] + rng.random((600, 1))
     ops = mdt.build_operators([X, X[:, ::-1] + 0.1 * rng.random((600, 1))], n_neighbors=3).with_powers((2,))
     weights, rows = rng.dirichlet(np.ones(len(ops)), size=2), rng.permutation(600)[:70]

@@ -77,7 +77,7 @@ class TestPersistence:
     def test_random_labels_score_zero(self, rng, k):
         ops, labels = operators_of(300), labels_of(rng, 300, k)
         found = [mdt.quality.persistence(ops, rng.permutation(labels)) for _ in range(200)]
-        # A step that moves goes to one of n - 1, a jump to one of n.
+        # A step that moves has n - 1 targets, a uniform jump has n.
         leaving = np.exp(-np.array(found))
         np.testing.assert_allclose(leaving.mean(), 300 / 299, atol=4 * leaving.std() / math.sqrt(200))
         assert abs(np.mean(found)) < 0.02
@@ -87,7 +87,7 @@ class TestPersistence:
         views, target = separate()
         ops = mdt.build_operators(views)
         np.testing.assert_allclose(mdt.quality.persistence(ops, target, per_view=True), math.log(60), rtol=1e-12)
-        # Nobody may be in the same cluster as anybody they can reach.
+        # No sample can reach another of its cluster.
         alternating = mdt.OperatorSet.from_transitions([scipy.sparse.csr_array(np.eye(6)[[1, 0, 3, 2, 5, 4]])])
         found = mdt.quality.persistence(alternating, [0, 1] * 3)
         np.testing.assert_allclose(found, -math.log(2), rtol=1e-12)
@@ -98,7 +98,7 @@ class TestPersistence:
         ops = mdt.OperatorSet.from_transitions([scipy.sparse.csr_array(P)])
         labels = np.array([0, 0, 1, 1, 0])
         expected = dense_persistence(P, labels)
-        # Stays 0.6, 0 and 0 of those that move.
+        # Probabilities to stay of the samples that move: 0.6, 0 and 0.
         np.testing.assert_allclose(expected, -math.log(0.8 / (1 - 0.36 - 0.16)), rtol=1e-12)
         np.testing.assert_allclose(mdt.quality.persistence(ops, labels), expected, rtol=1e-12)
         idle = mdt.OperatorSet.from_transitions([scipy.sparse.eye_array(5, format="csr")])

@@ -214,7 +214,7 @@ class TestCheckpoint:
         assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-# Arguments: case, checkpoint (or nothing), pause of each evaluation, work of those without pauses, file of the answer.
+# Arguments: case, checkpoint or nothing, pause per evaluation, work without pauses, output file.
 KILLED = """
     import json, sys, time
     import numpy as np
@@ -262,7 +262,7 @@ CASES = ["beam", "mcts", "direct", "native beam", "contrastive"]
 
 
 def run_killed(case, checkpoint, out, *, pause=0.0, work=1, after=None):
-    """Run the search in a process of its own, killed `after` seconds; return what it wrote, if it came so far."""
+    """Run the search in another process, killed `after` seconds; return what it wrote, or None."""
     command = [sys.executable, "-c", textwrap.dedent(KILLED), case, str(checkpoint or "")]
     command += [str(pause), str(work), str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
@@ -280,7 +280,7 @@ def run_killed(case, checkpoint, out, *, pause=0.0, work=1, after=None):
 
 
 def uninterrupted_and_resumed(case, folder, moments, pause, work=1):
-    """The same search, once without a break and once killed at each of the moments, then left to end."""
+    """The same search, once uninterrupted and once killed at each moment and then finished."""
     folder = folder / case.replace(" ", "-")
     folder.mkdir()
     uninterrupted = run_killed(case, None, folder / "undisturbed.json", work=work)
@@ -317,5 +317,5 @@ class TestKilled:
         uninterrupted, resumed = uninterrupted_and_resumed(case, tmp_path, moments, 0.4, work=10)
         assert resumed["answer"] == uninterrupted["answer"]
         if uninterrupted["n_calls"]:
-            # Twelve seconds hold about thirty evaluations, of which all but those of the last seconds were written.
+            # Twelve seconds are about thirty evaluations; all but the last few were written.
             assert resumed["n_calls"] <= uninterrupted["n_calls"] - 10

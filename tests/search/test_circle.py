@@ -1,7 +1,7 @@
-"""The contrastive strategy on the two closed curves: what is near on the circle is near in the embedding.
+"""The contrastive strategy on two closed curves: neighbours on the circle stay neighbours.
 
 The views of Helix-A and Helix-B are curves with loops or turns, cut open at different angles; in both, points of
-different angles come near each other. Two figures say how well two coordinates show the circle:
+different angles come near each other. Two numbers measure how well two coordinates show the circle:
 
 neighbours      the mean angle between a sample and its 10 nearest in the embedding. Of 500 samples it is at best
                 0.038 (three steps of 2 pi / 500); here at most 0.1. At random it is pi / 2.

@@ -1,4 +1,4 @@
-"""The consensus search: against its composition from single trajectories, on hard inputs, and refusals."""
+"""The consensus search: against single trajectories, on hard inputs, and refusals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mdt_fast._clusters.agreement import agree
 from mdt_fast._search.consensus import draw_members
 
 
-def twin(ops, found, n_clusters=K):
-    """The consensus put together from single trajectories."""
+def composed_consensus(ops, found, n_clusters=K):
+    """The consensus composed from single trajectories."""
     how = {key: found.settings[key] for key in ("n_init", "n_components", "tol", "random_state", "quality")}
     single = [mdt.search(ops, n_clusters, strategy=W, progress=False, **how) for W in found.candidates]
     scores = np.array([each.score for each in single])
@@ -32,7 +32,7 @@ class TestSearch:
         ops = operators_of()
         found = search(ops, quality=quality, n_samples=n_samples, random_state=4)
         assert_valid(found, N)
-        scores, rows, (labels, embedding, sure) = twin(ops, found)
+        scores, rows, (labels, embedding, sure) = composed_consensus(ops, found)
         np.testing.assert_array_equal(found.history["score"], scores)
         assert found.agreement.rows.tolist() == rows
         np.testing.assert_array_equal(found.labels, labels)
@@ -146,7 +146,7 @@ class TestSearch:
         found, plain = search(ops, n_samples=9, view_weights=weights), search(ops, n_samples=9)
         assert_valid(found, N)
         assert found.score == mdt.quality.persistence(ops, found.labels, view_weights=weights)
-        # They choose among the same members.
+        # Weights choose among the same candidates.
         for mine, other in zip(found.candidates, plain.candidates, strict=True):
             np.testing.assert_array_equal(mine, other)
         assert (found.history["score"] != plain.history["score"]).all()
@@ -183,7 +183,7 @@ class TestHardInput:
 
     @pytest.mark.parametrize("t", [1, 3])
     def test_each_trajectory_counts_once(self, t):
-        # Of one view there is a single one of each length.
+        # One view has a single trajectory of each length.
         found = search(mdt.build_operators(overlapping()[0][:1], n_neighbors=12), t=t)
         assert sorted(found.history["depth"].tolist()) == list(range(1, t + 1))
 
@@ -226,7 +226,7 @@ class TestHardInput:
         fitted = mdt.MDTClustering(4, kernel=kernel).fit(views)
         assert_valid(fitted.search_result_, 30, 4)
         assert np.isfinite(fitted.cluster_centers_).all()
-        # Whatever cut them, no cluster is in both places.
+        # No cluster contains samples of both points.
         assert not set(fitted.labels_[:15]) & set(fitted.labels_[15:])
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
@@ -281,7 +281,7 @@ def test_better_than_its_trajectories(seed):
     ours = adjusted_mutual_info_score(blobs.target, found.labels)
     assert ours > np.mean(scores) + 0.02
     assert ours > np.mean([scores[row] for row in found.agreement.rows])
-    # And the members that were kept are better than those that were not.
+    # The kept trajectories are better than the others.
     kept = np.zeros(len(scores), dtype=bool)
     kept[found.agreement.rows] = True
     assert np.mean(np.array(scores)[kept]) > np.mean(np.array(scores)[~kept])

@@ -65,7 +65,7 @@ class TestCheckpoint:
         assert (cut.n_evaluations, cut.stopped) == (count, "max_evaluations")
         whole = search(ops, n_samples=20, checkpoint=path)
         assert_same(plain, whole)
-        # Nothing takes the same time twice.
+        # Equal times show that nothing was evaluated again.
         np.testing.assert_array_equal(whole.history["seconds"][:count], cut.history["seconds"])
         assert_same(whole, search(ops, n_samples=20, checkpoint=path))
 
@@ -83,12 +83,12 @@ class TestCheckpoint:
         assert n_known >= count
         quality.n_calls = 0
         whole = search(ops, n_samples=20, quality=quality, checkpoint=path)
-        # Once more for the labels of the consensus.
+        # One more call scores the labels of the consensus.
         assert quality.n_calls == 20 - n_known + 1
         assert_same(search(ops, n_samples=20, quality=quality), whole)
 
     def test_labels_are_read_back(self, tmp_path):
-        """What the file says of the members is taken, whatever they would give now."""
+        """Labels in the file are used instead of labels computed again."""
         path, ops, target = tmp_path / "known.json", operators_of(), overlapping()[1]
         assert adjusted_rand_score(search(ops, n_samples=9, checkpoint=path).labels, target) < 1
         content = json.loads(path.read_text())
@@ -104,7 +104,7 @@ class TestCheckpoint:
         np.testing.assert_array_equal(found.agreement.confidence, 1.0)
 
     def test_many_labels(self, tmp_path):
-        """More than a byte can tell apart."""
+        """More labels than a byte can hold."""
         views = list(np.random.default_rng(0).normal(size=(2, 320, 3)))
         ops, path = mdt.build_operators(views, n_neighbors=20), tmp_path / "known.json"
         how = {"t": 1, "n_samples": 3, "n_components": 10, "n_init": 1}

@@ -69,7 +69,7 @@ class TestHistory:
         assert native or len(calls) == budget
         assert res.stopped == "max_evaluations"
         assert res.score == res.history["score"].max()
-        # Cutting a search short does not change what it did before.
+        # A budget does not change the candidates before it.
         for cut, full in zip(res.candidates, whole.candidates, strict=False):
             np.testing.assert_array_equal(cut, full)
         for column in ("score", "parent", "depth"):

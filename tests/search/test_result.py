@@ -72,7 +72,7 @@ def test_the_dict_shares_nothing_with_the_result(ops):
 
 
 def test_weights_of_the_answer_keep_their_last_digits(ops):
-    # Rescaled rows differ from the candidate in the last digit; both must come back as they were.
+    # Rescaled rows differ from the candidate in the last digit; both must be restored.
     result = weight_result(ops)
     shifted = result.candidates[result.best] * (1 + 1e-10)
     result.candidates[result.best] = shifted

@@ -1,4 +1,4 @@
-"""Every wrong argument of the search is refused before anything is evaluated, by name."""
+"""Wrong arguments of the search are refused by name before anything is evaluated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ops():
 
 @pytest.fixture(scope="module")
 def larger():
-    """So many samples that vectors are kept for children."""
+    """Enough samples that vectors are kept for children."""
     rng = np.random.default_rng(5)
     return mdt.build_operators([rng.normal(size=(200, 2)), rng.normal(size=(200, 3))], n_neighbors=20)
 
@@ -46,7 +46,7 @@ def search(ops, n_clusters=3, **options):
     return mdt.search(ops, n_clusters, **{"max_steps": 2, "t": 2, "progress": False, **options})
 
 
-# strategy, argument, value, exception, what else the message says
+# Strategy, argument, value, exception, fragments of the message.
 WRONG = [
     ("beam", "t", 0, ValueError, [number(0)]),
     ("beam", "t", -2, ValueError, [number(-2)]),
@@ -274,7 +274,7 @@ def test_memory_limit_is_checked_before_the_search():
 def test_memory_limit_does_not_change_the_result():
     ops = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 300, 3))))
     plain = mdt.search(ops, 3, t=3, progress=False)
-    # Enough for a candidate, with next to nothing left to keep.
+    # Enough for one candidate, with almost no memory left for vectors.
     least = sum(plan_candidates(300, 0, 3, 8, n_threads=1).values())
     limited = mdt.search(ops, 3, t=3, progress=False, memory_limit=least + 1000, n_jobs=1)
     np.testing.assert_array_equal(plain.history["score"], limited.history["score"])

@@ -17,7 +17,7 @@ import pytest
 import mdt_fast as mdt
 from helpers.searches import SEARCHES, Counted, K, assert_same, fresh, scored, search, strategies
 
-# Far longer than any test waits.
+# Far longer than any test.
 LONG = {
     "random": {"t": 60, "n_samples": 10**5},
     "beam": {"max_steps": 10**4},
@@ -44,7 +44,7 @@ class TestTimeLimit:
         assert time.perf_counter() - begin < 1.5
         assert res.stopped == "time_limit"
         assert 1 <= res.n_evaluations <= quality.n_calls < 20
-        # Lost are at most those under way.
+        # At most the evaluations in progress are lost.
         assert quality.n_calls - res.n_evaluations <= os.cpu_count()
         assert res.score == res.history["score"].max()
         assert res.labels is not None
@@ -90,7 +90,7 @@ class TestProgress:
         assert counts[-1] > counts[0] or len(counts) == 1
         seconds = [report.seconds for report in reports]
         assert seconds == sorted(seconds)
-        # The best so far; candidates of one length are scored side by side, and may come in any order.
+        # The best so far; candidates of one length are scored in parallel, in any order.
         best = [report.best_score for report in reports if report.n_evaluations]
         assert best == sorted(best)
         assert set(best) <= set(res.history["score"])
@@ -189,7 +189,7 @@ class TestCallables:
             assert difference[0] == pytest.approx(difference[1])
 
     def test_callable_that_changes_its_arguments(self):
-        """What a quality does to its arrays is its own affair."""
+        """A quality that changes its arrays does not change the search."""
 
         def quality(ops, labels, coordinates):
             score = mdt.quality.calinski_harabasz(ops, labels)
@@ -248,7 +248,7 @@ INTERRUPTED = """
     import numpy as np
     import mdt_fast as mdt
 
-    # A shell may have started us with the signal ignored.
+    # A shell may start this process with the signal ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     rng = np.random.default_rng(0)
     ops = mdt.build_operators([rng.normal(size=(5000, 3)), rng.normal(size=(5000, 3))], n_neighbors=12)

@@ -2,8 +2,8 @@
 
 Scores are adjusted mutual information (AMI) with the true classes, published as mean and standard deviation over 100
 runs. A mean may differ by two published standard deviations, or by two points where that is larger. Random and convex
-were published over as many trajectories; beam and direct as one search each, so that searches with other seeds are only
-asked not to be worse.
+were published over as many trajectories; beam and direct as one search each, so that searches
+with other seeds need only not be worse.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from helpers.published import LOADERS, fetch
 
 pytestmark = [
     pytest.mark.real_data,
-    # Some published graphs are in parts.
+    # Some published graphs are disconnected.
     pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning"),
 ]
 
 METHODS = {"random": "MDT-Rand", "convex": "MDT-Cvx-Rand", "direct": "MDT-Direct", "beam": "MDT-BSC"}
 N_RUNS, N_SEARCHES = 20, 5
-# How the authors' code differs from their text.
+# The options in which the authors' code differs from their text.
 AUTHORS = {"answer": "last", "grow": "right", "n_components": 10}
 
 
@@ -42,7 +42,7 @@ def search(name, strategy, seed, **options):
 
 
 def scores(name, strategy, n_runs):
-    """The AMI of each of several searches, one a seed."""
+    """The AMI of several searches, one for each seed."""
     _, target = load(name)
     return np.array([adjusted_mutual_info_score(target, search(name, strategy, s).labels) for s in range(n_runs)])
 
@@ -82,9 +82,9 @@ def test_searched_trajectories(name, strategy):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOADERS)
 def test_beam_with_the_choices_of_the_authors(name):
-    """Ten dimensions are those of the search; what it found is clustered in as many as there are clusters.
+    """The search uses ten components; its answer is clustered with one component per cluster.
 
-    The published spread is that of k-means starts on one answer: here too each answer has several.
+    The published deviation is over k-means starts on one answer: here too each answer has several.
     """
     _, target = load(name)
     k, found, as_searched = len(np.unique(target)), [], []

@@ -33,7 +33,7 @@ class TestExhaustive:
         scores = {sequence: composed(ops, sequence)[0] for sequence in all_sequences(n_views, max_steps)}
         assert sorted(sequences_of(res)) == sorted(scores)
         assert dict(zip(res.candidates, res.history["score"], strict=True)) == scores
-        # Sequences that cluster alike score alike, so that many of these answers are decided by the tie.
+        # Sequences with equal clusters have equal scores, so that ties decide many answers.
         assert res.trajectory.word == min(scores, key=lambda sequence: preference(sequence, scores[sequence]))
 
     @pytest.mark.parametrize("n_views", [1, 2, 3])
@@ -58,8 +58,8 @@ class TestExhaustive:
 
 class TestBeam:
     @staticmethod
-    def twin(scores, n_members, width, max_steps, grow):
-        """Everything that a beam search looks at, by the member."""
+    def evaluated(scores, n_members, width, max_steps, grow):
+        """All sequences that a beam search evaluates."""
         seen, frontier = [], [()]
         for _ in range(max_steps):
             level = [
@@ -91,7 +91,7 @@ class TestBeam:
                     answer=answer,
                 )
                 assert_consistent(res, ops)
-                seen = self.twin(scores, n_members, width, max_steps, grow)
+                seen = self.evaluated(scores, n_members, width, max_steps, grow)
                 assert sorted(sequences_of(res)) == sorted(seen)
                 for sequence, score in zip(res.candidates, res.history["score"], strict=True):
                     assert score == scores[sequence]
@@ -126,7 +126,7 @@ class TestBeam:
             assert len(search(ops, strategy=strategy).trajectory) == t
 
     def test_is_better_than_greedy_on_average(self):
-        """A wider beam may lose on one problem, not on the average of many."""
+        """A wider beam may be worse on one problem, but not on the average of many."""
         gains = []
         for seed in range(100):
             ops = tiny(seed, 14)
@@ -159,7 +159,7 @@ class TestTies:
         if grow == "right" and strategy in ("mcts", "exhaustive"):
             pytest.skip("grows to the left only")
         for seed in range(10):
-            # Few values, so that the best is shared.
+            # Few values, so that several sequences have the best score.
             levels = {sequence: round(score * 2) for sequence, score in random_scores(seed).items()}
             ops, quality = by_sequence(levels.__getitem__)
             res = search(ops, strategy=strategy, max_steps=4, quality=quality, grow=grow, beam_width=3)
@@ -305,5 +305,5 @@ def test_the_mean_as_a_member_separates_clusters_merged_in_each_view():
     assert 2 in with_mean.trajectory.word
     ami = [adjusted_mutual_info_score(data.target, found.labels) for found in (sequences, with_mean)]
     assert ami[1] > ami[0] + 0.005
-    # Quality looks at the views alone, so that the scores compare.
+    # The quality depends on the views only, so that the scores are comparable.
     assert with_mean.score > sequences.score

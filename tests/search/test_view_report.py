@@ -1,4 +1,4 @@
-"""What a report says of each view, how it is shown, and the weights that a search takes from it."""
+"""The report of each view: its numbers, table and picture, and its weights in a search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def two_blocks(blocks, idle, leaves):
 
 @pytest.fixture(scope="module")
 def blocks():
-    """A good walk, one that hardly moves and knows other blocks, and one that never leaves its block."""
+    """A good walk, one that hardly moves between other blocks, and one that never leaves a block."""
     walks = {
         "good": two_blocks(HALVES, 0.5, 0.2),
         "idle": two_blocks(PARITY, 0.995, 0.2),
@@ -43,7 +43,7 @@ def blobs():
 
 @pytest.fixture(scope="module")
 def noisy(blobs):
-    """Two views that know the clusters, and one that knows nothing."""
+    """Two views of the clusters, and one of noise."""
     noise = np.random.default_rng(5).normal(size=(240, 4))
     views = {"camera": blobs.views[0], "noise": noise, "scanner": blobs.views[1]}
     return mdt.build_operators(views, n_neighbors=12)
@@ -64,7 +64,7 @@ class TestNumbers:
     def test_by_hand(self, blocks):
         found = mdt.view_report(blocks, labels=HALVES, t=3)
         # Half of the jumps to any sample leave a half. Of 5 others of its parity, 2 are in the half of a sample, and 3
-        # of 6 of the other parity. Where no move leaves, one in twelve is taken to.
+        # of 6 of the other parity. Where no move leaves, 1 in 12 is assumed to.
         leaves = [0.2, 0.8 * 3 / 5 + 0.2 * 3 / 6, 0.5 / 12]
         np.testing.assert_allclose(found.stay, 1 - np.array(leaves) / 0.5, atol=1e-12)
         odds = np.array([0.6 / 0.4, 0.01 / 1.16, 11])
@@ -273,11 +273,11 @@ class TestViewWeights:
         np.testing.assert_array_equal(found.settings["view_weights"], expected)
         assert expected[1] < 0.05
         given = mdt.search(noisy, 4, strategy=strategy, t=2, view_weights=expected, random_state=7)
-        # Weights that are given are divided by their sum, which may change the last digit.
+        # Given weights are divided by their sum, which may change the last digit.
         assert found.score == pytest.approx(given.score, rel=1e-9)
 
     def test_weights_choose_among_the_same_candidates(self, noisy):
-        """Weights say what a good member is, not who is drawn."""
+        """Weights change the scores of candidates, not the candidates."""
         options = {"strategy": "consensus", "t": 3, "n_samples": 16}
         equal, given = (mdt.search(noisy, 4, view_weights=w, **options) for w in (None, [1.0, 0.0, 0.0]))
         for first, second in zip(equal.candidates, given.candidates, strict=True):

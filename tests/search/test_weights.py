@@ -91,7 +91,7 @@ class TestOptimisers:
 
     @pytest.mark.parametrize("strategy", ["direct", "cma"])
     def test_improve_on_the_mean(self, strategy):
-        """A smooth quality: how far the weights, read off the first coordinates, are from the mean's."""
+        """A smooth quality: minus the distance of the norms of coordinates from given values."""
         gains = []
         for seed in range(5):
             ops = tiny(seed)

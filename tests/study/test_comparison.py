@@ -1,4 +1,4 @@
-"""Ours beside the published figures: what agrees, what does not, and why."""
+"""Computed against published figures: agreement, differences, and reasons."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cell(mean, published, std, measure="ami"):
         (0.5201, 0.50, 0.01, False),
         (0.4801, 0.50, 0.01, True),
         (0.4799, 0.50, 0.01, False),
-        # The same as printed, though the published spread is none.
+        # Equal as printed, although the published deviation is 0.
         (0.50004, 0.50, 0.0, True),
         (0.5001, 0.50, 0.0, False),
     ],

@@ -103,7 +103,7 @@ def test_every_method_is_run(name):
     result = ran(name)
     expected = [(m, d) for m in _manifold.METHODS for d in range(4 if m in DRAWN else 1)]
     if name == "Deformed-Plane":
-        # Its diffusion time is 8 already.
+        # Its diffusion time is already 8.
         expected.append(("MDT-CST(t=1)", 0))
     assert [(row.method, row.draw) for row in result.rows] == expected == list(result.coordinates)
     for row in result.rows:
@@ -133,7 +133,7 @@ def test_same_seed_same_result():
 
 
 def test_coordinates_equal_the_dense_matrix(monkeypatch):
-    # Values of a walk along a curve are so close that the default tolerance mixes their vectors.
+    # Singular values along a curve are so close that the default tolerance mixes their vectors.
     monkeypatch.setattr(_manifold, "METHODS", ("AD",))
     result = _manifold.run_manifold("Helix-B", n_samples=150)
     ops = _manifold.prepare_manifold("Helix-B", n_samples=150)[0].ops

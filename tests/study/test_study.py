@@ -1,4 +1,4 @@
-"""What a study computes: which rows there are, from which seeds, what they say, and what it refuses."""
+"""The rows of a study: which, from which seeds, their content, and refused arguments."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ N_RUNS, N_SEARCHES = 5, 2
 DRAWN = ["MDT-Rand", "MDT-Cvx-Rand", "MDT-Cvx-Rand(t=5)"]
 SEARCHED = ["MDT-Direct", "MDT-BSC", "MDT-BSC (as coded)"]
 EMBEDDED = ["DM(view 1)", "DM(view 2)", "CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean", "MDT-CST", "MDT-Mean"]
-# A method of each kind, quick.
+# One quick method of each kind.
 FEW = ["AD", "MDT-Cvx-Rand", "MDT-BSC"]
 MANIFOLDS = ["Helix-A", "Helix-B", "Deformed-Plane"]
 
 
 class GivenLabels(BaseEstimator):
-    """Answers with the labels that it was given."""
+    """Return the labels of the constructor."""
 
     def __init__(self, labels=()):
         self.labels = labels
@@ -40,7 +40,7 @@ class GivenLabels(BaseEstimator):
 
 
 class ConcatenatedAffinities(BaseEstimator):
-    """scikit-learn's k-means on the affinities of all views, side by side."""
+    """scikit-learn's k-means on the concatenated affinities of all views."""
 
     def __init__(self, n_clusters=50, random_state=None):
         self.n_clusters = n_clusters
@@ -85,7 +85,7 @@ def test_workers_do_not_change_rows(blobs, content, alone, backend):
 
 
 def test_rows_do_not_depend_on_earlier_rows(blobs, others, content, alone):
-    """Neither in the same study, where the rows come in another order, nor in an earlier one."""
+    """Neither on other rows of the same study, nor on an earlier study."""
     mdt.study.run({"blobs": others}, FEW, n_runs=1, n_searches=1)
     found = mdt.study.run({"others": others, "blobs": blobs}, FEW[::-1], n_runs=3, n_searches=2)
     for method in FEW:
@@ -198,7 +198,7 @@ def test_repeated_names_are_computed_once(blobs, content):
 
 
 def test_one_set_has_one_name():
-    """The noise that is usual, and zeros at the end, may be left out."""
+    """The default noise and trailing zeros may be omitted."""
     names = ["K-MvMNIST", "K-MvMNIST(s=0.5)", "K-MvMNIST(s=0.50)", "K-MvMNIST(s=0.25)"]
     assert [each.name for each in check_datasets(names)] == ["K-MvMNIST(s=0.50)", "K-MvMNIST(s=0.25)"]
 
@@ -209,9 +209,9 @@ def test_sets_of_different_noise_have_different_names():
 
 
 def test_progress_counts_tasks(blobs):
-    told = []
-    mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=3, progress=lambda *now: told.append(now))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    reported = []
+    mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=3, progress=lambda *now: reported.append(now))
+    assert reported == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_an_estimator_gets_the_number_of_clusters_and_a_seed(blobs, content):
@@ -219,7 +219,7 @@ def test_an_estimator_gets_the_number_of_clusters_and_a_seed(blobs, content):
     found = mdt.study.run({"blobs": blobs}, {"mine": mine}, n_runs=7, n_searches=4)
     assert [(row.search, row.run, row.method) for row in found.rows] == [(s, 0, "mine") for s in range(4)]
     assert len({row.ch for row in found.rows}) > 1
-    # Fifty clusters, its own number, would leave a few samples in each class.
+    # Its default of fifty clusters would leave few samples in each class.
     assert min(row.acc for row in found.rows) > 0.4
     again = mdt.study.run({"blobs": blobs}, {"mine": ConcatenatedAffinities()}, n_runs=7, n_searches=4)
     assert content(found.rows) == content(again.rows)
@@ -250,10 +250,10 @@ def matched_by_hand(target, labels):
 @pytest.mark.parametrize("n_found", [2, 3, 5])
 @pytest.mark.parametrize("share", [0.3, 0.8])
 def test_measures(blobs, rng, n_found, share):
-    """With fewer, as many and more clusters than classes; some samples in their class, others anywhere."""
+    """With fewer, as many and more clusters than classes, and some samples in wrong clusters."""
     guessed = rng.integers(n_found, size=90)
     labels = np.where(rng.random(90) < share, (blobs.target + 1) % n_found, guessed)
-    (row,) = mdt.study.run({"blobs": blobs}, {"told": GivenLabels(labels)}, n_searches=1).rows
+    (row,) = mdt.study.run({"blobs": blobs}, {"given": GivenLabels(labels)}, n_searches=1).rows
     assert row.ami == adjusted_mutual_info_score(blobs.target, labels)
     assert row.ari == adjusted_rand_score(blobs.target, labels)
     assert row.nmi == normalized_mutual_info_score(blobs.target, labels)
@@ -262,9 +262,9 @@ def test_measures(blobs, rng, n_found, share):
 
 
 def test_classes_may_have_any_names(blobs):
-    """And an answer that is right has everything, whatever the clusters are called."""
+    """Correct clusters score 1 under any names."""
     named = (blobs.views, np.array(["oak", "elm", "ash"])[blobs.target])
-    (row,) = mdt.study.run({"blobs": named}, {"told": GivenLabels((blobs.target + 1) % 3)}, n_searches=1).rows
+    (row,) = mdt.study.run({"blobs": named}, {"given": GivenLabels((blobs.target + 1) % 3)}, n_searches=1).rows
     assert (row.ami, row.ari, row.nmi, row.acc) == (1, 1, 1, 1)
 
 
@@ -342,7 +342,7 @@ def test_msrc_equals_the_published_scores():
     try:
         found = mdt.study.run(["MSRC-v5"], ["AD", "MDT-Cvx-Rand"], n_runs=20, preset="published")
     except FileNotFoundError as missing:
-        pytest.skip(f"MSRC-v5 is not at hand: {missing}")
+        pytest.skip(f"MSRC-v5 is missing: {missing}")
     assert {row.t for row in found.rows} == {mdt.study.published_time("MSRC-v5")}
     for method in found.methods:
         mean, std = mdt.study.published_score("MSRC-v5", method, "ami")

@@ -1,4 +1,4 @@
-"""The file of rows: it only grows, nothing is computed twice, and a study that was broken off goes on."""
+"""The file of rows: append-only, without repeated work, and resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHODS = ["AD", "MDT-Cvx-Rand", "MDT-BSC"]
 SIZES = {"n_runs": 4, "n_searches": 2}
 # One embedding, four draws, two searches.
 N_TASKS, N_ROWS = 7, 12
-# A study that ends itself, as kill -9 does, after so many tasks.
+# A study that kills itself after a number of tasks.
 KILLED = """
 import os, signal, sys
 import joblib
@@ -35,7 +35,7 @@ mdt.study.run(**joblib.load(sys.argv[1]), rows=sys.argv[2], progress=die)
 
 
 class Halves(BaseEstimator):
-    """Cuts the samples in two."""
+    """Two halves of the samples."""
 
     def __init__(self, at=30):
         self.at = at
@@ -52,7 +52,7 @@ def arguments(blobs):
 
 @pytest.fixture(scope="module")
 def expected(blobs, content):
-    """What the study has, without a file and without an interruption."""
+    """The rows of the study without a file and without an interruption."""
     return content(mdt.study.run({"blobs": blobs}, METHODS, **SIZES).rows)
 
 
@@ -102,15 +102,15 @@ def test_names_of_any_kind_survive_the_file(blobs, rows):
 
 def test_the_same_study_again_computes_nothing(arguments, finished, performed):
     before = finished.read_bytes()
-    told = []
-    found = mdt.study.run(**arguments, rows=finished, progress=lambda *now: told.append(now))
-    assert performed == told == []
+    reported = []
+    found = mdt.study.run(**arguments, rows=finished, progress=lambda *now: reported.append(now))
+    assert performed == reported == []
     assert finished.read_bytes() == before
     assert found.rows == read_rows(finished)
 
 
 def test_a_smaller_study_computes_nothing(arguments, finished, performed, expected, content):
-    """And shows only what was asked for."""
+    """Only the requested rows are returned."""
     found = mdt.study.run(**{**arguments, "methods": ["MDT-Cvx-Rand"], "n_runs": 2}, rows=finished)
     assert performed == []
     assert content(found.rows) == [row for row in expected if row.method == "MDT-Cvx-Rand" and row.search < 2]
@@ -155,7 +155,7 @@ def test_a_larger_study_adds_what_is_missing(arguments, finished, performed, con
     ids=["name", "contents", "order of views", "classes", "seed", "preset"],
 )
 def test_another_study_reuses_no_row(arguments, finished, performed, content, blobs, others, change):
-    """It shares the file, and nothing else."""
+    """The two studies share only the file."""
     before = finished.read_bytes()
     other = {**arguments, **change(blobs, others)}
     found = mdt.study.run(**other, rows=finished)
@@ -227,7 +227,7 @@ def test_a_damaged_line_is_refused_with_its_number(arguments, finished, old, new
 
 
 def test_repeated_rows_count_once(arguments, finished, performed):
-    """Two studies at the same time may both have written them."""
+    """Two concurrent studies may both have written them."""
     once = mdt.study.run(**arguments, rows=finished)
     header, *lines = finished.read_text().splitlines(keepends=True)
     finished.write_text("".join([header, *lines, *lines]))
@@ -236,7 +236,7 @@ def test_repeated_rows_count_once(arguments, finished, performed):
 
 
 def resumed(arguments, rows, performed, n_done):
-    """Check that complete tasks are in the file, and go on."""
+    """Check that complete tasks are in the file, and resume."""
     before = rows.read_bytes()
     # The embedding is one task with four rows.
     assert len(read_rows(rows)) == 3 + n_done
@@ -263,7 +263,7 @@ def test_a_method_that_is_interrupted(monkeypatch, arguments, rows, expected, co
     assert content(resumed(arguments, rows, performed, 3).rows) == expected
 
 
-# joblib says that it stops what is under way.
+# joblib prints that it stops its workers.
 @pytest.mark.filterwarnings("ignore:.*tasks which were still being processed by the workers:UserWarning")
 def test_workers_that_are_interrupted(arguments, rows, expected, content, performed):
     def interrupt(done, total):

@@ -1,4 +1,4 @@
-"""What is read from the rows of a study: means, places, ratios, tables and files."""
+"""Tables of a study: means, ranks, ratios, formats and files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCORES = {
 
 
 def make_row(dataset, method, search, run, score, key="key"):
-    """A row with the same score by every measure; what a search found is told apart by `key`."""
+    """A row with the same score by every measure; `key` identifies the result of a search."""
     what = {"dataset": dataset, "method": method, "preset": "", "random_state": 0, "search": search, "run": run}
     size = {"n_samples": 90, "n_clusters": 3, "t": 8, "length": 8, "n_evaluations": 1, "seconds": 0.5}
     what |= {"key": f"{key} {dataset} {method}", "version": "one"}
@@ -112,7 +112,7 @@ def test_markdown(study):
 
 
 def test_latex(study):
-    """As Markdown has it, with other marks."""
+    """The same table as in Markdown, with other marks."""
     assert study.to_latex().splitlines() == [
         r"\begin{tabular}{lccr}",
         r"\hline",
@@ -130,7 +130,7 @@ def test_latex(study):
 
 
 def test_calinski_harabasz_is_no_fraction(study):
-    """Nor has it ratios: those are of adjusted mutual information."""
+    """It has no ratios: those are of adjusted mutual information."""
     lines = study.to_markdown("ch").splitlines()
     assert lines[0].split() == ["|", "method", "|", "plain", "|", "harder", "|"]
     assert lines[6].split("|")[2].strip() == "**0.75 (0.11)**"
@@ -152,7 +152,7 @@ def test_fractions_are_in_percent(study, measure):
         ({"DM(view 1)": 0.9, "DM(view 12)": 0.8, "True labels": 1.0, "A": 0.1}, {"A": 1}),
         ({"DM(view 1)": 0.9, "True labels": 1.0}, {}),
     ],
-    ids=["ties", "equal as printed", "nearly equal", "below zero", "out of competition", "nobody"],
+    ids=["ties", "equal as printed", "nearly equal", "below zero", "out of competition", "no method"],
 )
 def test_places(means, places):
     assert make_table(means).rank("data") == places
@@ -265,7 +265,7 @@ def test_saving_keeps_the_rows_of_others(study, tmp_path):
 
 
 def test_saving_over_something_else_is_refused(study, tmp_path):
-    """And leaves the folder as it was."""
+    """The folder stays unchanged."""
     (tmp_path / "rows.csv").write_text("name,age\nAda,36\n")
     with pytest.raises(ValueError, match=r"^rows: expected .*rows\.csv"):
         study.save(tmp_path)
@@ -276,9 +276,9 @@ def test_saving_over_something_else_is_refused(study, tmp_path):
 def test_a_saved_study_is_resumed(blobs, tmp_path):
     found = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
     found.save(tmp_path)
-    told = []
+    reported = []
     again = mdt.study.run(
-        {"blobs": blobs}, ["AD", "MDT-Rand"], 2, rows=tmp_path / "rows.csv", progress=lambda *now: told.append(now)
+        {"blobs": blobs}, ["AD", "MDT-Rand"], 2, rows=tmp_path / "rows.csv", progress=lambda *now: reported.append(now)
     )
     assert again == found
-    assert told == []
+    assert reported == []
