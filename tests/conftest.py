@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ["MDT_FAST_OFFLINE"] = "1"
+pytest.register_assert_rewrite("helpers")
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=25, database=None)
 settings.register_profile("thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
@@ -41,10 +42,23 @@ def rng():
 
 @pytest.fixture
 def views(rng):
-    """Three views of 40 points, one noisier than the other, without ties."""
+    """Three views of 40 points with increasing noise, without ties."""
     latent = rng.normal(size=(40, 3))
     return [
         latent @ rng.normal(size=(3, 6)) + 0.1 * rng.normal(size=(40, 6)),
         latent[:, :2] + 0.5 * rng.normal(size=(40, 2)),
         rng.normal(size=(40, 11)),
     ]
+
+
+@pytest.fixture
+def plt():
+    """matplotlib.pyplot without a display; figures are closed and settings compared at the end."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    settings = dict(matplotlib.rcParams)
+    yield plt
+    plt.close("all")
+    assert dict(matplotlib.rcParams) == settings

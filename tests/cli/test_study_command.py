@@ -1,4 +1,4 @@
-"""`mdt-fast study` on small data that go by published names: what it writes, and that it goes on where it was."""
+"""`mdt-fast study` on small data under published names: what it writes, and how it resumes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 import mdt_fast as mdt
 from mdt_fast._cli.main import cli
-from mdt_fast.study import _cases, _manifold, _paper
+from mdt_fast.study import _cases
 from mdt_fast.study._rows import read_rows
+from mdt_fast.study.paper import _manifold, _runs
 
-TINY = _paper.Profile(
+TINY = _runs.Profile(
     n_runs=2,
     n_searches=1,
     presets=("published", None),
@@ -44,12 +45,12 @@ def study(monkeypatch, tmp_path):
         "Yale": (missing, 3, _cases._build),
     }
     monkeypatch.setattr(_cases, "_KNOWN", known)
-    monkeypatch.setattr(_paper, "DATASETS", tuple(known))
+    monkeypatch.setattr(_runs, "DATASETS", tuple(known))
     for name in ("QUICK", "WHOLE"):
         monkeypatch.setattr(f"mdt_fast._cli.study.{name}", TINY)
     small = functools.partial(_manifold.run_manifold, n_samples=60)
-    monkeypatch.setattr(_paper, "run_manifold", small)
-    monkeypatch.setattr(_paper, "MANIFOLDS", {"Helix-B": _manifold.MANIFOLDS["Helix-B"]})
+    monkeypatch.setattr(_runs, "run_manifold", small)
+    monkeypatch.setattr(_runs, "MANIFOLDS", {"Helix-B": _manifold.MANIFOLDS["Helix-B"]})
 
     def call(*options):
         return CliRunner().invoke(cli, ["study", "--output", str(tmp_path), "--jobs", "1", *options])
@@ -57,15 +58,15 @@ def study(monkeypatch, tmp_path):
     return call, tmp_path
 
 
-def test_it_writes_the_document_and_goes_on_where_it_was(study):
+def test_study_writes_the_document_and_resumes(study):
     call, folder = study
     first = call("--json")
     assert first.exit_code == 0, first.output
-    told = json.loads(first.stdout)
-    assert 0 <= told["agreeing"] <= told["cells"]
-    assert list(told["missing"]) == ["Yale"]
+    summary = json.loads(first.stdout)
+    assert 0 <= summary["agreeing"] <= summary["cells"]
+    assert list(summary["missing"]) == ["Yale"]
     text = (folder / "results.md").read_text()
-    # Every picture is there, and nothing of the template is left.
+    # Every picture exists, and no placeholder of the template is left.
     pictures = [part.split(")")[0] for part in text.split("](")[1:] if part.startswith("images")]
     assert len(pictures) == 9
     assert all((folder / name).stat().st_size > 1000 for name in pictures)
@@ -73,7 +74,7 @@ def test_it_writes_the_document_and_goes_on_where_it_was(study):
     assert "Yale" in text.split("## Ours")[0]
     rows = read_rows(folder / "rows.csv")
     assert {row.preset for row in rows} == {"published", ""}
-    # Published times, where there are any: 10 for K-MvMNIST, 9 for MSRC.
+    # Published times, where known: 10 for K-MvMNIST, 9 for MSRC.
     assert {(row.dataset, row.t) for row in rows if row.preset} == {
         ("K-MvMNIST(s=0.05)", 10), ("K-MvMNIST(s=0.50)", 10), ("MSRC-v5", 9)
     }  # fmt: skip
@@ -87,15 +88,15 @@ def test_it_writes_the_document_and_goes_on_where_it_was(study):
     assert (folder / "rows.csv").read_bytes() == before
 
 
-def test_without_any_data_it_says_so(study, monkeypatch):
+def test_study_without_data(study, monkeypatch):
     call, _ = study
-    monkeypatch.setattr(_paper, "DATASETS", ("Yale",))
+    monkeypatch.setattr(_runs, "DATASETS", ("Yale",))
     result = call()
     assert result.exit_code == 2
     assert "expected at least one of Yale" in result.stderr
 
 
-def test_a_file_in_the_way(study):
+def test_other_rows_file_is_refused(study):
     call, folder = study
     (folder / "rows.csv").write_text("something else\n")
     result = call()

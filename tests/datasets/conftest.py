@@ -12,7 +12,7 @@ from mdt_fast.datasets._files import REGISTRY
 
 @pytest.fixture
 def real_folder():
-    """Return a function that gives the data folder, or skips if a data set's files are not all there."""
+    """Return a function that gives the data folder, or skips if files of a data set are missing."""
     folder = os.environ.get("MDT_FAST_DATA")
 
     def require(name):

@@ -1,4 +1,4 @@
-"""Where files are looked for, what is said of missing or broken ones, and the formats, on tiny files."""
+"""Folders of files, messages for missing or damaged files, and formats, on tiny files."""
 
 from __future__ import annotations
 

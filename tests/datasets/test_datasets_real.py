@@ -1,4 +1,4 @@
-"""The real files: sizes, classes, and what preparation promises. Skipped where a file is not at hand."""
+"""The real files: sizes, classes and preparation. Skipped where a file is missing."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_multi_feat_columns_fill_the_unit_range(real_folder):
         assert_allclose(view.max(axis=0), 1.0)
     raw = datasets.fetch_multi_feat(data_home=folder, prepared=False)
     assert raw.views[3].max() > 10000.0
-    # Pixel averages of one digit resemble each other: the labels are in step with the rows.
+    # Pixel averages of one digit are similar: the labels match the rows.
     means = np.array([raw.views[4][raw.target == digit].mean(axis=0) for digit in range(10)])
     nearest = ((raw.views[4][:, None, :] - means) ** 2).sum(axis=2).argmin(axis=1)
     assert (nearest == raw.target).mean() > 0.85
@@ -153,7 +153,7 @@ def test_citeseq_counts_and_types(real_folder):
     assert (len(bunch.genes), len(bunch.proteins), len(bunch.cells)) == (16793, 10, 1372)
     assert bunch.target_names[-1] == "unknown"
     assert_array_equal(np.array(bunch.target_names)[bunch.target], bunch.cell_type)
-    # The markers fit the annotation: cells shift by none.
+    # The markers match the annotation: no cell is shifted.
     marker = [name.split("-")[0] for name in bunch.proteins]
     for cell_type, protein_name in (
         ("B cells", "CD19"),
@@ -197,7 +197,7 @@ def test_test_images_of_mnist_follow_the_training_images():
         images, labels = _read_digits(60_003, None, False)
         paths = locate("mnist_test", None, False)
     except FileNotFoundError as missing:
-        pytest.skip(f"MNIST is not at hand: {missing}")
+        pytest.skip(f"MNIST is missing: {missing}")
     assert images.shape == (60_003, 28, 28)
     assert_array_equal(images[60_000:], read_idx(paths[0], 3))
     assert_array_equal(labels[60_000:], read_idx(paths[1], 3))

@@ -88,7 +88,7 @@ def test_published_plane_is_one_fixed_draw():
     assert_array_equal(again.target, bunch.target)
 
 
-def test_blobs_are_balanced_and_of_the_asked_shape():
+def test_blobs_are_balanced_and_of_the_given_shape():
     bunch = datasets.make_multiview_blobs(
         103, n_views=3, n_clusters=5, n_features=[2, 3, 4], cluster_std=[1.0, 2.0, 3.0], random_state=0
     )
@@ -97,7 +97,7 @@ def test_blobs_are_balanced_and_of_the_asked_shape():
     assert bunch.view_names == ["view 0", "view 1", "view 2"]
 
 
-def test_blobs_spread_as_asked_about_centres_within_the_box():
+def test_blobs_have_the_given_spread_and_box():
     stds = [0.5, 3.0]
     bunch = datasets.make_multiview_blobs(
         6000, n_clusters=3, n_features=4, cluster_std=stds, center_box=(40.0, 50.0), random_state=1
@@ -128,7 +128,7 @@ def test_merged_views_are_complementary(n_clusters, n_views):
     for groups in bunch.cluster_groups:
         assert len(set(groups)) == n_clusters - pairs
         assert np.bincount(groups).max() == 2
-    # No pair of clusters is merged in every view, so the views together tell all apart.
+    # No pair of clusters is merged in every view, so the views together separate all.
     assert len(set(map(tuple, bunch.cluster_groups.T))) == n_clusters
 
 
@@ -149,7 +149,7 @@ def test_merged_clusters_share_their_centre():
     assert_array_equal(centres[0][first], centres[0][second])
 
 
-def test_noise_misplaces_the_asked_share_of_samples_in_its_view_only():
+def test_noise_misplaces_the_given_share_of_samples_in_its_view_only():
     bunch = datasets.make_multiview_blobs(
         4000, n_clusters=4, n_features=3, cluster_std=0.0, noise=[0.4, 0.0], random_state=5
     )
@@ -159,7 +159,7 @@ def test_noise_misplaces_the_asked_share_of_samples_in_its_view_only():
         table = np.zeros((4, 4))
         np.add.at(table, (shown.ravel(), bunch.target), 1)
         wrong.append(1.0 - table.max(axis=0).sum() / 4000)
-    # A quarter of the draws hits a sample's own cluster.
+    # A quarter of the draws is a sample's own cluster.
     assert wrong[0] == pytest.approx(0.4 * 0.75, abs=0.03)
     assert wrong[1] == 0.0
 
@@ -173,11 +173,11 @@ def test_digits_have_two_views_in_the_unit_range(kind):
     assert bunch.target_names == [str(digit) for digit in range(10)]
 
 
-def test_digit_noise_has_the_asked_strength():
+def test_digit_noise_has_the_given_strength():
     clean = load_digits().data / 16.0
     mid = np.abs(clean - 0.5) < 0.01
     gaussian = datasets.load_multiview_digits(kind="gaussian", noise=0.1)
-    # Clipping hardly touches pixels at one half under noise of 0.1; at 0.3 it takes a tenth of them.
+    # Clipping changes hardly any pixel at 0.5 under noise of 0.1, and a tenth of them at 0.3.
     assert (gaussian.views[1] - clean)[mid].std() == pytest.approx(0.1, rel=0.05)
     assert (gaussian.views[0] - clean)[mid].std() == pytest.approx(0.28, rel=0.07)
     dropout = datasets.load_multiview_digits(kind="dropout", noise=0.1)
@@ -206,7 +206,7 @@ def some_digits(seed):
 
 
 @pytest.mark.parametrize("make", [some_blobs, some_plane, some_digits])
-def test_seed_decides_everything_and_leaves_the_global_state(make):
+def test_seed_determines_the_data_and_leaves_the_global_state(make):
     before = np.random.get_state()[1].copy()  # noqa: NPY002 (the global state is what is tested)
     one, same, other = make(1), make(1), make(2)
     for left, right in zip(one.views, same.views, strict=True):
@@ -286,7 +286,7 @@ def test_bad_arguments_are_named(call, error, message):
         call()
 
 
-def test_importing_leaves_scikit_learn_alone():
+def test_importing_does_not_import_scikit_learn():
     code = "import sys, mdt_fast.datasets; sys.exit(bool({'sklearn', 'skimage', 'scipy.io'} & set(sys.modules)))"
     already = subprocess.run([sys.executable, "-c", "import sys, mdt_fast; sys.exit('sklearn' in sys.modules)"])
     if already.returncode:

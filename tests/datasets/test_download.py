@@ -1,4 +1,4 @@
-"""Downloads from a server on this machine: whole, resumed, refused, and what is said where they cannot be had."""
+"""Downloads from a local server: complete, resumed, refused, and the messages of failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTENT = np.random.default_rng(0).bytes(300_000)
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves what `server.files` holds, with the faults that the test asked for, and notes every request."""
+    """Serve `server.files` with the faults of the test, and record every request."""
 
     def do_GET(self):
         server = self.server
@@ -101,7 +101,7 @@ def leave_part(folder, content):
     (folder / "set" / "a.bin.part").write_bytes(content)
 
 
-def test_whole_file_is_brought_once(server, tmp_path):
+def test_a_file_is_downloaded_once(server, tmp_path):
     file = entry(f"{server.address}/a.bin")
     for _ in range(2):
         download([file], tmp_path / "new")
@@ -110,14 +110,14 @@ def test_whole_file_is_brought_once(server, tmp_path):
     assert names(tmp_path) == ["new/set/a.bin"]
 
 
-def test_file_that_is_there_is_not_looked_at(server, tmp_path):
+def test_an_existing_file_is_not_checked(server, tmp_path):
     (tmp_path / "a.bin").write_bytes(b"the user's own")
     download([entry(f"{server.address}/a.bin", path="a.bin")], tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == b"the user's own"
     assert server.requests == []
 
 
-def test_part_of_an_earlier_download_is_continued(server, tmp_path):
+def test_partial_download_is_resumed(server, tmp_path):
     leave_part(tmp_path, CONTENT[:100_000])
     download([entry(f"{server.address}/a.bin")], tmp_path)
     assert (tmp_path / "set" / "a.bin").read_bytes() == CONTENT
@@ -125,7 +125,7 @@ def test_part_of_an_earlier_download_is_continued(server, tmp_path):
     assert names(tmp_path) == ["set/a.bin"]
 
 
-def test_server_that_ignores_ranges_sends_all_again(server, tmp_path):
+def test_server_without_ranges_sends_all_again(server, tmp_path):
     server.knows_ranges = False
     leave_part(tmp_path, CONTENT[:100_000])
     download([entry(f"{server.address}/a.bin")], tmp_path)
@@ -133,7 +133,7 @@ def test_server_that_ignores_ranges_sends_all_again(server, tmp_path):
     assert len(server.requests) == 1
 
 
-def test_whole_part_needs_no_request(server, tmp_path):
+def test_complete_part_needs_no_request(server, tmp_path):
     leave_part(tmp_path, CONTENT)
     download([entry(f"{server.address}/a.bin")], tmp_path)
     assert names(tmp_path) == ["set/a.bin"]
@@ -141,21 +141,21 @@ def test_whole_part_needs_no_request(server, tmp_path):
 
 
 @pytest.mark.parametrize("part", [b"of another file", CONTENT + b"longer"])
-def test_part_of_another_file_is_thrown_away(server, tmp_path, part):
+def test_part_of_another_file_is_discarded(server, tmp_path, part):
     leave_part(tmp_path, part)
     download([entry(f"{server.address}/a.bin")], tmp_path)
     assert (tmp_path / "set" / "a.bin").read_bytes() == CONTENT
     assert server.requests[-1] == ("/a.bin", 0)
 
 
-def test_broken_connection_is_taken_up_where_it_broke(server, tmp_path):
+def test_broken_connection_is_resumed(server, tmp_path):
     server.n_broken = 2
     download([entry(f"{server.address}/a.bin")], tmp_path)
     assert (tmp_path / "set" / "a.bin").read_bytes() == CONTENT
     assert server.requests == [("/a.bin", 0), ("/a.bin", 150_000), ("/a.bin", 225_000)]
 
 
-def test_connection_that_always_breaks_leaves_its_part_for_the_next_call(server, tmp_path):
+def test_failed_download_keeps_its_part(server, tmp_path):
     server.n_broken = _download.ATTEMPTS
     file = entry(f"{server.address}/a.bin")
     with pytest.raises(DownloadError, match=r"a\.bin: the connection broke off after 262500 of 300000 bytes"):
@@ -175,7 +175,7 @@ def test_another_file_is_refused_with_both_checksums(server, tmp_path, served):
     server.files["/a.bin"] = served
     with pytest.raises(DownloadError) as caught:
         download([entry(f"{server.address}/a.bin")], tmp_path)
-    # Of a file that is too long, one byte more than expected is read.
+    # One byte more than expected is read of a file that is too long.
     found = served[: len(CONTENT) + 1]
     expected = f"expected 300000 bytes with SHA-256 {digest(CONTENT)}, got {len(found)} bytes with {digest(found)}"
     assert expected in str(caught.value)
@@ -184,7 +184,7 @@ def test_another_file_is_refused_with_both_checksums(server, tmp_path, served):
 
 
 @pytest.mark.parametrize(("status", "n_requests"), [(404, 1), (403, 1), (503, _download.ATTEMPTS)])
-def test_only_faults_that_may_pass_are_tried_again(server, tmp_path, status, n_requests):
+def test_only_temporary_errors_are_retried(server, tmp_path, status, n_requests):
     server.status = status
     with pytest.raises(DownloadError, match=rf"/a\.bin: HTTP Error {status}"):
         download([entry(f"{server.address}/a.bin")], tmp_path)
@@ -214,7 +214,7 @@ def test_refused_connection_fails_at_once(server, tmp_path, monkeypatch):
         download([entry(address)], tmp_path)
 
 
-def test_server_that_stalls_is_given_up(server, tmp_path, monkeypatch):
+def test_stalled_server_times_out(server, tmp_path, monkeypatch):
     server.stalls = True
     monkeypatch.setattr(_download, "TIMEOUT", 0.1)
     began = time.monotonic()
@@ -232,7 +232,7 @@ def zipped(**members):
     return stream.getvalue()
 
 
-def test_members_come_from_one_archive(server, tmp_path):
+def test_files_come_from_one_archive(server, tmp_path):
     server.files["/two+files.zip"] = zipped(one=b"first", two=b"second", other=b"-")
     address = f"{server.address}/two+files.zip"
     files = [
@@ -256,7 +256,7 @@ def test_members_come_from_one_archive(server, tmp_path):
     ],
     ids=["tampered", "too long", "without the member", "no archive"],
 )
-def test_archive_that_is_not_the_one_is_refused_and_brought_anew(server, tmp_path, archive, message):
+def test_wrong_archive_is_refused_and_downloaded_again(server, tmp_path, archive, message):
     server.files["/a.zip"] = archive
     file = entry(f"{server.address}/a.zip", content=b"first", path="one", member="one")
     with pytest.raises(DownloadError, match=message):
@@ -267,7 +267,7 @@ def test_archive_that_is_not_the_one_is_refused_and_brought_anew(server, tmp_pat
     assert (tmp_path / "one").read_bytes() == b"first"
 
 
-def test_threads_at_once_bring_it_once(server, tmp_path):
+def test_concurrent_threads_download_once(server, tmp_path):
     server.delay = 0.2
     file = entry(f"{server.address}/a.bin")
     with ThreadPoolExecutor(4) as pool:
@@ -276,7 +276,7 @@ def test_threads_at_once_bring_it_once(server, tmp_path):
     assert len(server.requests) == 1
 
 
-def test_processes_at_once_bring_it_once(server, tmp_path):
+def test_concurrent_processes_download_once(server, tmp_path):
     server.delay = 1.0
     file = entry(f"{server.address}/a.bin")
     code = (
@@ -292,7 +292,7 @@ def test_processes_at_once_bring_it_once(server, tmp_path):
 
 
 @pytest.mark.parametrize("blocked", ["home", "home/set"])
-def test_file_in_the_place_of_a_folder_is_told(server, tmp_path, blocked):
+def test_file_in_place_of_a_folder_is_named(server, tmp_path, blocked):
     path = tmp_path / blocked
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"")
@@ -302,7 +302,7 @@ def test_file_in_the_place_of_a_folder_is_told(server, tmp_path, blocked):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may write anywhere")
-def test_folder_without_permission_is_told(server, tmp_path):
+def test_folder_without_permission_is_named(server, tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(DownloadError, match="Permission denied"):
         download([entry(f"{server.address}/a.bin")], tmp_path)
@@ -342,7 +342,7 @@ def test_reader_downloads_into_data_home(leaves, tmp_path):
     assert names(tmp_path / "home") == ["100Leaves.mat"]
 
 
-def test_reader_looks_in_both_folders_and_downloads_into_the_cache(leaves, server, tmp_path, monkeypatch):
+def test_reader_searches_both_folders_and_downloads_into_the_cache(leaves, server, tmp_path, monkeypatch):
     monkeypatch.setenv("MDT_FAST_DATA", str(tmp_path / "variable"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for _ in range(2):
@@ -355,7 +355,7 @@ def test_reader_looks_in_both_folders_and_downloads_into_the_cache(leaves, serve
 
 
 @pytest.mark.parametrize("switch", ["argument", "variable"])
-def test_network_is_left_alone_where_told_so(leaves, server, tmp_path, monkeypatch, switch):
+def test_no_network_when_offline(leaves, server, tmp_path, monkeypatch, switch):
     if switch == "variable":
         monkeypatch.setenv("MDT_FAST_OFFLINE", "1")
     with pytest.raises(FileNotFoundError, match="switched off by download_if_missing=False or MDT_FAST_OFFLINE"):
@@ -383,7 +383,7 @@ def test_reader_names_the_file_that_failed(server, tmp_path, monkeypatch):
     assert names(tmp_path) == ["a.bin"]
 
 
-def test_file_without_address_is_not_looked_for_in_the_network(server, tmp_path):
+def test_file_without_address_is_not_downloaded(server, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"^Yale\.mat is not in .* no address of the file itself is known"):
         datasets.fetch_yale(data_home=tmp_path / "home")
     assert not (tmp_path / "home").exists()
@@ -415,7 +415,7 @@ def test_olivetti_comes_from_scikit_learn(server, tmp_path, monkeypatch):
     assert not seen["download_if_missing"]
 
 
-def test_olivetti_says_what_scikit_learn_said(server, tmp_path, monkeypatch):
+def test_olivetti_passes_on_the_error_of_scikit_learn(server, tmp_path, monkeypatch):
     def fetch_olivetti_faces(**_):
         raise OSError("nobody answers")
 
@@ -427,7 +427,7 @@ def test_olivetti_says_what_scikit_learn_said(server, tmp_path, monkeypatch):
 DOWNLOADABLE = {"msrc", "leaves", "multi_feat", "mnist", "mnist_test", "snareseq_cellmix"}
 
 
-def test_registry_rows_are_whole():
+def test_registry_rows_are_complete():
     files = [file for row in REGISTRY.values() for file in row.files]
     assert {name for name, row in REGISTRY.items() if all(file.addresses for file in row.files)} == DOWNLOADABLE
     for file in files:
@@ -438,11 +438,11 @@ def test_registry_rows_are_whole():
     assert len(set(hashes)) == len(hashes)
 
 
-# The other sets are at hand in other bytes, the same numbers: MNIST packed anew, two mfeat files without the blanks
-# that begin their lines.
+# Other local files have the same numbers in other bytes: MNIST compressed again, two mfeat files
+# without leading blanks.
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", ["msrc", "leaves", "snareseq_cellmix"])
-def test_registry_knows_the_files_at_hand(real_folder, name):
+def test_registry_has_the_checksums_of_local_files(real_folder, name):
     folder = Path(real_folder(name))
     for file in REGISTRY[name].files:
         content = (folder / file.path).read_bytes()
@@ -450,7 +450,7 @@ def test_registry_knows_the_files_at_hand(real_folder, name):
 
 
 @pytest.mark.real_data
-def test_registry_knows_mfeat_with_its_leading_blanks(real_folder):
+def test_registry_has_mfeat_with_leading_blanks(real_folder):
     folder = Path(real_folder("multi_feat"))
     for file in REGISTRY["multi_feat"].files:
         lines = (folder / file.path).read_bytes().splitlines()

@@ -1,4 +1,4 @@
-"""Data of the tests of studies, and how two studies are compared."""
+"""Data for tests of studies, and the comparison of two studies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import mdt_fast as mdt
 
 @pytest.fixture(scope="session")
 def blobs():
-    """Two views of clusters that overlap, so that scores tell one seed from another."""
+    """Two views of clusters that overlap, so that other seeds give other scores."""
     return mdt.datasets.make_multiview_blobs(
         90, n_clusters=3, n_features=4, cluster_std=4.0, center_box=(-5, 5), random_state=0
     )
@@ -27,5 +27,5 @@ def others():
 
 @pytest.fixture(scope="session")
 def content():
-    """Function that returns everything in rows that does not depend on the clock."""
+    """Function that returns rows without their times."""
     return lambda rows: [replace(row, seconds=0.0) for row in rows]

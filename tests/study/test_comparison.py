@@ -1,4 +1,4 @@
-"""Ours beside the published figures: what agrees, what does not, and why."""
+"""Computed against published figures: agreement, differences, and reasons."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cell(mean, published, std, measure="ami"):
         (0.5201, 0.50, 0.01, False),
         (0.4801, 0.50, 0.01, True),
         (0.4799, 0.50, 0.01, False),
-        # The same as printed, though the published spread is none.
+        # Equal as printed, although the published deviation is 0.
         (0.50004, 0.50, 0.0, True),
         (0.5001, 0.50, 0.0, False),
     ],
@@ -54,7 +54,7 @@ def test_cells_are_those_that_were_published():
     assert "| MDT-Direct | 2 x 3" in table
     assert "0.50 / 0.00" in table
     assert dataset_table("other", cells).count("\n") == 1
-    counts = [[word.strip() for word in line.split("|")[1:-1]] for line in summary(cells).splitlines()[2:]]
+    counts = [[entry.strip() for entry in line.split("|")[1:-1]] for line in summary(cells).splitlines()[2:]]
     assert [(name, int(n), int(yes) + int(no), int(m)) for name, n, yes, no, m, _, _ in counts] == [
         ("AMI", 1, 1, 1), ("ARI", 1, 1, 1), ("CH", 1, 1, 1)
     ]  # fmt: skip

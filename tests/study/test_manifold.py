@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from mdt_fast.study import _manifold
+from mdt_fast.study.paper import _manifold
 
 N_SAMPLES = 60
 ANGLE = np.linspace(0, 2 * np.pi, 400, endpoint=False)
@@ -38,7 +38,7 @@ def test_a_circle_is_perfect(coordinates):
     assert list(found.values()) == pytest.approx([1] * 4, abs=1e-4)
 
 
-def test_a_circle_cut_open_keeps_the_order_but_parts_neighbours():
+def test_an_open_circle_keeps_the_order():
     # The first two eigenfunctions of a segment.
     found = _manifold.measure(np.column_stack([np.cos(ANGLE / 2), np.cos(ANGLE)]), ANGLE, "circle")
     assert found["parameter"] == pytest.approx(1, abs=1e-3)
@@ -47,7 +47,7 @@ def test_a_circle_cut_open_keeps_the_order_but_parts_neighbours():
     assert found["distances"] < 0.8
 
 
-def test_a_circle_run_through_twice_has_another_angle():
+def test_a_circle_traversed_twice():
     found = _manifold.measure(circle(2 * ANGLE), ANGLE, "circle")
     assert found["parameter"] < 0.1
     assert found["trustworthiness"] < 0.9
@@ -64,7 +64,7 @@ def test_a_plane_is_perfect_in_any_order_and_unit(rng):
 
 
 @pytest.mark.parametrize("kind", _manifold.KINDS)
-def test_noise_and_constants_show_nothing(rng, kind):
+def test_noise_and_constants_score_zero(rng, kind):
     target = rng.uniform(0, 2 * np.pi, 400) if kind == "circle" else rng.uniform(size=(400, 2))
     noise = _manifold.measure(rng.normal(size=(400, 2)), target, kind)
     constant = _manifold.measure(np.full((400, 2), 0.1), target, kind)
@@ -103,7 +103,7 @@ def test_every_method_is_run(name):
     result = ran(name)
     expected = [(m, d) for m in _manifold.METHODS for d in range(4 if m in DRAWN else 1)]
     if name == "Deformed-Plane":
-        # Its diffusion time is 8 already.
+        # Its diffusion time is already 8.
         expected.append(("MDT-CST(t=1)", 0))
     assert [(row.method, row.draw) for row in result.rows] == expected == list(result.coordinates)
     for row in result.rows:
@@ -125,15 +125,15 @@ def test_draws_differ(name):
         assert len({ran(name).coordinates[method, draw].tobytes() for draw in range(4)}) > 1
 
 
-def test_a_seed_repeats_everything():
+def test_same_seed_same_result():
     first, again = ran("Helix-B"), _manifold.run_manifold("Helix-B", n_samples=N_SAMPLES, n_jobs=2)
     assert [replace(row, seconds=0) for row in first.rows] == [replace(row, seconds=0) for row in again.rows]
     for key, X in first.coordinates.items():
         np.testing.assert_array_equal(X, again.coordinates[key])
 
 
-def test_coordinates_are_those_of_the_dense_matrix(monkeypatch):
-    # Values of a walk along a curve are so close that the default tolerance mixes their vectors.
+def test_coordinates_equal_the_dense_matrix(monkeypatch):
+    # Singular values along a curve are so close that the default tolerance mixes their vectors.
     monkeypatch.setattr(_manifold, "METHODS", ("AD",))
     result = _manifold.run_manifold("Helix-B", n_samples=150)
     ops = _manifold.prepare_manifold("Helix-B", n_samples=150)[0].ops

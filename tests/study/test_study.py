@@ -1,4 +1,4 @@
-"""What a study computes: which rows there are, from which seeds, what they say, and what it refuses."""
+"""The rows of a study: which, from which seeds, their content, and refused arguments."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ N_RUNS, N_SEARCHES = 5, 2
 DRAWN = ["MDT-Rand", "MDT-Cvx-Rand", "MDT-Cvx-Rand(t=5)"]
 SEARCHED = ["MDT-Direct", "MDT-BSC", "MDT-BSC (as coded)"]
 EMBEDDED = ["DM(view 1)", "DM(view 2)", "CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean", "MDT-CST", "MDT-Mean"]
-# A method of each kind, quick.
+# One quick method of each kind.
 FEW = ["AD", "MDT-Cvx-Rand", "MDT-BSC"]
 MANIFOLDS = ["Helix-A", "Helix-B", "Deformed-Plane"]
 
 
-class Told(BaseEstimator):
-    """Answers with the labels that it was given."""
+class GivenLabels(BaseEstimator):
+    """Return the labels of the constructor."""
 
     def __init__(self, labels=()):
         self.labels = labels
@@ -39,8 +39,8 @@ class Told(BaseEstimator):
         return self
 
 
-class Beside(BaseEstimator):
-    """scikit-learn's k-means on the affinities of all views, side by side."""
+class ConcatenatedAffinities(BaseEstimator):
+    """scikit-learn's k-means on the concatenated affinities of all views."""
 
     def __init__(self, n_clusters=50, random_state=None):
         self.n_clusters = n_clusters
@@ -53,7 +53,7 @@ class Beside(BaseEstimator):
         return self
 
 
-class Unfit(BaseEstimator):
+class WithoutFit(BaseEstimator):
     """Has parameters, but cannot be fitted."""
 
 
@@ -84,8 +84,8 @@ def test_workers_do_not_change_rows(blobs, content, alone, backend):
     assert content(found.rows) == content(alone.rows)
 
 
-def test_rows_do_not_depend_on_what_was_done_before(blobs, others, content, alone):
-    """Neither in the same study, where the rows come in another order, nor in an earlier one."""
+def test_rows_do_not_depend_on_earlier_rows(blobs, others, content, alone):
+    """Neither on other rows of the same study, nor on an earlier study."""
     mdt.study.run({"blobs": others}, FEW, n_runs=1, n_searches=1)
     found = mdt.study.run({"others": others, "blobs": blobs}, FEW[::-1], n_runs=3, n_searches=2)
     for method in FEW:
@@ -160,7 +160,7 @@ def test_more_searches_than_runs(blobs):
     assert [(row.search, row.run) for row in found.rows] == [(0, 0), (1, 0), (2, 0)]
 
 
-def test_what_rows_say_of_the_problem(blobs, everything):
+def test_rows_describe_the_problem(blobs, everything):
     t = mdt.select_time(mdt.build_operators(blobs.views)).t
     for row in everything.rows:
         assert (row.dataset, row.preset, row.random_state) == ("blobs", "", 0)
@@ -181,7 +181,7 @@ def test_true_labels_are_perfect(blobs, everything):
     assert row.ch == mdt.quality.calinski_harabasz(mdt.build_operators(blobs.views), blobs.target)
 
 
-def test_single_views_and_composite_diffusion_go_by_the_number_of_views(blobs):
+def test_methods_depend_on_the_number_of_views(blobs):
     both = {"two": blobs, "three": three_views(blobs)}
     found = mdt.study.run(both, ["DM", "ComD", "AD"], n_runs=1)
     assert found.methods == ["DM(view 1)", "DM(view 2)", "DM(view 3)", "ComD", "AD"]
@@ -191,14 +191,14 @@ def test_single_views_and_composite_diffusion_go_by_the_number_of_views(blobs):
     ]
 
 
-def test_nothing_is_computed_twice_that_is_named_twice(blobs, content):
+def test_repeated_names_are_computed_once(blobs, content):
     once = mdt.study.run({"blobs": blobs}, ["DM", "AD"], n_runs=2)
     twice = mdt.study.run({"blobs": blobs}, ["DM", "DM(view 2)", "AD", "DM", "AD"], n_runs=2)
     assert (twice.methods, content(twice.rows)) == (once.methods, content(once.rows))
 
 
 def test_one_set_has_one_name():
-    """The noise that is usual, and zeros at the end, may be left out."""
+    """The default noise and trailing zeros may be omitted."""
     names = ["K-MvMNIST", "K-MvMNIST(s=0.5)", "K-MvMNIST(s=0.50)", "K-MvMNIST(s=0.25)"]
     assert [each.name for each in check_datasets(names)] == ["K-MvMNIST(s=0.50)", "K-MvMNIST(s=0.25)"]
 
@@ -209,21 +209,21 @@ def test_sets_of_different_noise_have_different_names():
 
 
 def test_progress_counts_tasks(blobs):
-    told = []
-    mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=3, progress=lambda *now: told.append(now))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    reported = []
+    mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=3, progress=lambda *now: reported.append(now))
+    assert reported == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_an_estimator_is_told_the_number_of_clusters_and_a_seed(blobs, content):
-    mine = Beside()
+def test_an_estimator_gets_the_number_of_clusters_and_a_seed(blobs, content):
+    mine = ConcatenatedAffinities()
     found = mdt.study.run({"blobs": blobs}, {"mine": mine}, n_runs=7, n_searches=4)
     assert [(row.search, row.run, row.method) for row in found.rows] == [(s, 0, "mine") for s in range(4)]
     assert len({row.ch for row in found.rows}) > 1
-    # Fifty clusters, its own number, would leave a few samples in each class.
+    # Its default of fifty clusters would leave few samples in each class.
     assert min(row.acc for row in found.rows) > 0.4
-    again = mdt.study.run({"blobs": blobs}, {"mine": Beside()}, n_runs=7, n_searches=4)
+    again = mdt.study.run({"blobs": blobs}, {"mine": ConcatenatedAffinities()}, n_runs=7, n_searches=4)
     assert content(found.rows) == content(again.rows)
-    assert mine.get_params() == Beside().get_params()
+    assert mine.get_params() == ConcatenatedAffinities().get_params()
     assert not hasattr(mine, "labels_")
 
 
@@ -250,10 +250,10 @@ def matched_by_hand(target, labels):
 @pytest.mark.parametrize("n_found", [2, 3, 5])
 @pytest.mark.parametrize("share", [0.3, 0.8])
 def test_measures(blobs, rng, n_found, share):
-    """With fewer, as many and more clusters than classes; some samples in their class, others anywhere."""
+    """With fewer, as many and more clusters than classes, and some samples in wrong clusters."""
     guessed = rng.integers(n_found, size=90)
     labels = np.where(rng.random(90) < share, (blobs.target + 1) % n_found, guessed)
-    (row,) = mdt.study.run({"blobs": blobs}, {"told": Told(labels)}, n_searches=1).rows
+    (row,) = mdt.study.run({"blobs": blobs}, {"given": GivenLabels(labels)}, n_searches=1).rows
     assert row.ami == adjusted_mutual_info_score(blobs.target, labels)
     assert row.ari == adjusted_rand_score(blobs.target, labels)
     assert row.nmi == normalized_mutual_info_score(blobs.target, labels)
@@ -262,9 +262,9 @@ def test_measures(blobs, rng, n_found, share):
 
 
 def test_classes_may_have_any_names(blobs):
-    """And an answer that is right has everything, whatever the clusters are called."""
+    """Correct clusters score 1 under any names."""
     named = (blobs.views, np.array(["oak", "elm", "ash"])[blobs.target])
-    (row,) = mdt.study.run({"blobs": named}, {"told": Told((blobs.target + 1) % 3)}, n_searches=1).rows
+    (row,) = mdt.study.run({"blobs": named}, {"given": GivenLabels((blobs.target + 1) % 3)}, n_searches=1).rows
     assert (row.ami, row.ari, row.nmi, row.acc) == (1, 1, 1, 1)
 
 
@@ -283,8 +283,8 @@ def test_classes_may_have_any_names(blobs):
         ({"methods": ["DM(view 0)"]}, ValueError, r"^methods: expected .*, got 'DM\(view 0\)'"),
         ({"methods": []}, ValueError, "^methods: expected at least one"),
         ({"methods": 3}, TypeError, "^methods: expected .*, got 3"),
-        ({"methods": {"mine": Unfit()}}, TypeError, r"^methods\['mine'\]: expected .*, got Unfit"),
-        ({"methods": {"mine": Told}}, TypeError, r"^methods\['mine'\]: expected .*, got .*Told"),
+        ({"methods": {"mine": WithoutFit()}}, TypeError, r"^methods\['mine'\]: expected .*, got Unfit"),
+        ({"methods": {"mine": GivenLabels}}, TypeError, r"^methods\['mine'\]: expected .*, got .*Told"),
         ({"preset": "guessed"}, ValueError, "^preset: expected .*'published', got 'guessed'"),
         ({"n_runs": 0}, ValueError, "^n_runs: expected .*, got 0"),
         ({"n_runs": 1.5}, TypeError, "^n_runs: expected .*, got 1.5"),
@@ -328,7 +328,7 @@ def test_published_figures():
     assert mdt.study.published_time("Atlantis") is None
 
 
-def test_what_was_published_can_be_run():
+def test_published_methods_can_be_run():
     for dataset, entry in published().items():
         if dataset not in MANIFOLDS:
             assert find_dataset(dataset).name == dataset
@@ -338,11 +338,11 @@ def test_what_was_published_can_be_run():
 
 
 @pytest.mark.real_data
-def test_msrc_is_as_published():
+def test_msrc_equals_the_published_scores():
     try:
         found = mdt.study.run(["MSRC-v5"], ["AD", "MDT-Cvx-Rand"], n_runs=20, preset="published")
     except FileNotFoundError as missing:
-        pytest.skip(f"MSRC-v5 is not at hand: {missing}")
+        pytest.skip(f"MSRC-v5 is missing: {missing}")
     assert {row.t for row in found.rows} == {mdt.study.published_time("MSRC-v5")}
     for method in found.methods:
         mean, std = mdt.study.published_score("MSRC-v5", method, "ami")

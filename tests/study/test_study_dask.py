@@ -16,24 +16,24 @@ SIZES = {"n_runs": 3, "n_searches": 2}
 
 @pytest.fixture(scope="module")
 def client():
-    # Any free port: the usual one may be taken, of which Dask warns.
+    # Any free port: Dask warns if the default port is in use.
     how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
-def test_workers_elsewhere_do_not_change_rows(client, blobs, content, tmp_path, monkeypatch):
+def test_workers_of_a_cluster_do_not_change_rows(client, blobs, content, tmp_path, monkeypatch):
     here = mdt.study.run({"blobs": blobs}, METHODS, **SIZES, n_jobs=1)
-    rows, told = tmp_path / "rows.csv", []
-    # Workers have a module of their own, so that only a task that stays here misses this.
+    rows, reported = tmp_path / "rows.csv", []
+    # Workers import their own module, so that only a task in this process fails.
     monkeypatch.setattr(mdt.study._grid, "k_means", None)
     with joblib.parallel_config(backend="dask"):
-        there = mdt.study.run({"blobs": blobs}, METHODS, **SIZES, rows=rows, progress=lambda *now: told.append(now))
+        there = mdt.study.run({"blobs": blobs}, METHODS, **SIZES, rows=rows, progress=lambda *now: reported.append(now))
     assert content(there.rows) == content(here.rows)
-    assert told == [(done, 8) for done in range(1, 9)]
+    assert reported == [(done, 8) for done in range(1, 9)]
 
 
-def test_a_study_that_ended_elsewhere_goes_on_here(client, blobs, content, tmp_path):
+def test_a_study_of_a_cluster_is_resumed_locally(client, blobs, content, tmp_path):
     rows, arguments = tmp_path / "rows.csv", {"datasets": {"blobs": blobs}, "methods": METHODS, **SIZES}
     with joblib.parallel_config(backend="dask"):
         mdt.study.run(**{**arguments, "methods": METHODS[:3], "n_runs": 2}, rows=rows)
@@ -52,6 +52,6 @@ def test_searches_spread_over_a_cluster(client, blobs):
     here = [mdt.search(ops, 3, t=3, random_state=seed, progress=False) for seed in range(4)]
     assert [each.trajectory.word for each in found] == [each.trajectory.word for each in here]
     assert [each.score for each in found] == [each.score for each in here]
-    # What comes back from a worker can be used here.
+    # Results of a worker can be used in this process.
     best = max(found, key=lambda each: each.score)
     np.testing.assert_allclose(best.trajectory @ np.ones(90), 1.0, rtol=1e-12)

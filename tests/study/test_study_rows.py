@@ -1,4 +1,4 @@
-"""The file of rows: it only grows, nothing is computed twice, and a study that was broken off goes on."""
+"""The file of rows: append-only, without repeated work, and resumed after an interruption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHODS = ["AD", "MDT-Cvx-Rand", "MDT-BSC"]
 SIZES = {"n_runs": 4, "n_searches": 2}
 # One embedding, four draws, two searches.
 N_TASKS, N_ROWS = 7, 12
-# A study that ends itself, as kill -9 does, after so many tasks.
+# A study that kills itself after a number of tasks.
 KILLED = """
 import os, signal, sys
 import joblib
@@ -35,7 +35,7 @@ mdt.study.run(**joblib.load(sys.argv[1]), rows=sys.argv[2], progress=die)
 
 
 class Halves(BaseEstimator):
-    """Cuts the samples in two."""
+    """Two halves of the samples."""
 
     def __init__(self, at=30):
         self.at = at
@@ -52,7 +52,7 @@ def arguments(blobs):
 
 @pytest.fixture(scope="module")
 def expected(blobs, content):
-    """What the study has, without a file and without an interruption."""
+    """The rows of the study without a file and without an interruption."""
     return content(mdt.study.run({"blobs": blobs}, METHODS, **SIZES).rows)
 
 
@@ -102,15 +102,15 @@ def test_names_of_any_kind_survive_the_file(blobs, rows):
 
 def test_the_same_study_again_computes_nothing(arguments, finished, performed):
     before = finished.read_bytes()
-    told = []
-    found = mdt.study.run(**arguments, rows=finished, progress=lambda *now: told.append(now))
-    assert performed == told == []
+    reported = []
+    found = mdt.study.run(**arguments, rows=finished, progress=lambda *now: reported.append(now))
+    assert performed == reported == []
     assert finished.read_bytes() == before
     assert found.rows == read_rows(finished)
 
 
 def test_a_smaller_study_computes_nothing(arguments, finished, performed, expected, content):
-    """And shows only what was asked for."""
+    """Only the requested rows are returned."""
     found = mdt.study.run(**{**arguments, "methods": ["MDT-Cvx-Rand"], "n_runs": 2}, rows=finished)
     assert performed == []
     assert content(found.rows) == [row for row in expected if row.method == "MDT-Cvx-Rand" and row.search < 2]
@@ -154,8 +154,8 @@ def test_a_larger_study_adds_what_is_missing(arguments, finished, performed, con
     ],
     ids=["name", "contents", "order of views", "classes", "seed", "preset"],
 )
-def test_another_study_takes_no_row(arguments, finished, performed, content, blobs, others, change):
-    """It shares the file, and nothing else."""
+def test_another_study_reuses_no_row(arguments, finished, performed, content, blobs, others, change):
+    """The two studies share only the file."""
     before = finished.read_bytes()
     other = {**arguments, **change(blobs, others)}
     found = mdt.study.run(**other, rows=finished)
@@ -167,7 +167,7 @@ def test_another_study_takes_no_row(arguments, finished, performed, content, blo
     assert performed == []
 
 
-def test_an_estimator_with_other_parameters_takes_no_row(blobs, rows, performed):
+def test_an_estimator_with_other_parameters_reuses_no_row(blobs, rows, performed):
     scores = []
     for at in (30, 45, 30):
         (row,) = mdt.study.run({"blobs": blobs}, {"halves": Halves(at)}, n_searches=1, rows=rows).rows
@@ -176,8 +176,8 @@ def test_an_estimator_with_other_parameters_takes_no_row(blobs, rows, performed)
     assert scores[0] == scores[2] != scores[1]
 
 
-@pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["nothing", "a letter", "some values", "all but the end"])
-def test_a_line_cut_short_by_a_crash_is_taken_off(arguments, finished, performed, expected, content, kept):
+@pytest.mark.parametrize("kept", [0, 1, 20, -1], ids=["nothing", "a character", "some values", "all but the end"])
+def test_a_truncated_line_is_removed(arguments, finished, performed, expected, content, kept):
     *whole, last = finished.read_bytes().splitlines(keepends=True)
     finished.write_bytes(b"".join(whole) + last[:kept])
     found = mdt.study.run(**arguments, rows=finished)
@@ -188,7 +188,7 @@ def test_a_line_cut_short_by_a_crash_is_taken_off(arguments, finished, performed
 
 
 @pytest.mark.parametrize("kept", [0, 1, 30, -1])
-def test_a_first_line_cut_short_by_a_crash_is_taken_off(arguments, finished, expected, content, kept):
+def test_a_truncated_first_line_is_removed(arguments, finished, expected, content, kept):
     finished.write_bytes(finished.read_bytes().splitlines(keepends=True)[0][:kept])
     assert content(mdt.study.run(**arguments, rows=finished).rows) == expected
     assert content(read_rows(finished)) == expected
@@ -226,8 +226,8 @@ def test_a_damaged_line_is_refused_with_its_number(arguments, finished, old, new
     assert finished.read_bytes() == before
 
 
-def test_rows_that_are_there_twice_count_once(arguments, finished, performed):
-    """Two studies at the same time may both have written them."""
+def test_repeated_rows_count_once(arguments, finished, performed):
+    """Two concurrent studies may both have written them."""
     once = mdt.study.run(**arguments, rows=finished)
     header, *lines = finished.read_text().splitlines(keepends=True)
     finished.write_text("".join([header, *lines, *lines]))
@@ -236,7 +236,7 @@ def test_rows_that_are_there_twice_count_once(arguments, finished, performed):
 
 
 def resumed(arguments, rows, performed, n_done):
-    """Check that complete tasks are in the file, and go on."""
+    """Check that complete tasks are in the file, and resume."""
     before = rows.read_bytes()
     # The embedding is one task with four rows.
     assert len(read_rows(rows)) == 3 + n_done
@@ -263,7 +263,7 @@ def test_a_method_that_is_interrupted(monkeypatch, arguments, rows, expected, co
     assert content(resumed(arguments, rows, performed, 3).rows) == expected
 
 
-# joblib says that it stops what is under way.
+# joblib prints that it stops its workers.
 @pytest.mark.filterwarnings("ignore:.*tasks which were still being processed by the workers:UserWarning")
 def test_workers_that_are_interrupted(arguments, rows, expected, content, performed):
     def interrupt(done, total):

@@ -1,4 +1,4 @@
-"""What is read from the rows of a study: means, places, ratios, tables and files."""
+"""Tables of a study: means, ranks, ratios, formats and files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCORES = {
 
 
 def make_row(dataset, method, search, run, score, key="key"):
-    """A row with the same score by every measure; what a search found is told apart by `key`."""
+    """A row with the same score by every measure; `key` identifies the result of a search."""
     what = {"dataset": dataset, "method": method, "preset": "", "random_state": 0, "search": search, "run": run}
     size = {"n_samples": 90, "n_clusters": 3, "t": 8, "length": 8, "n_evaluations": 1, "seconds": 0.5}
     what |= {"key": f"{key} {dataset} {method}", "version": "one"}
@@ -112,7 +112,7 @@ def test_markdown(study):
 
 
 def test_latex(study):
-    """As Markdown has it, with other marks."""
+    """The same table as in Markdown, with other marks."""
     assert study.to_latex().splitlines() == [
         r"\begin{tabular}{lccr}",
         r"\hline",
@@ -130,7 +130,7 @@ def test_latex(study):
 
 
 def test_calinski_harabasz_is_no_fraction(study):
-    """Nor has it ratios: those are of adjusted mutual information."""
+    """It has no ratios: those are of adjusted mutual information."""
     lines = study.to_markdown("ch").splitlines()
     assert lines[0].split() == ["|", "method", "|", "plain", "|", "harder", "|"]
     assert lines[6].split("|")[2].strip() == "**0.75 (0.11)**"
@@ -152,28 +152,28 @@ def test_fractions_are_in_percent(study, measure):
         ({"DM(view 1)": 0.9, "DM(view 12)": 0.8, "True labels": 1.0, "A": 0.1}, {"A": 1}),
         ({"DM(view 1)": 0.9, "True labels": 1.0}, {}),
     ],
-    ids=["ties", "equal as printed", "nearly equal", "below zero", "out of competition", "nobody"],
+    ids=["ties", "equal as printed", "nearly equal", "below zero", "out of competition", "no method"],
 )
 def test_places(means, places):
     assert make_table(means).rank("data") == places
 
 
-def test_a_measure_without_percent_is_compared_as_it_is_printed():
+def test_other_measures_are_compared_as_printed():
     assert make_table({"A": 0.501, "B": 0.502, "C": 0.4}, "ch").rank("data") == {"A": 1, "B": 1, "C": 2}
 
 
 @pytest.mark.parametrize(
-    ("letter", "escaped"),
+    ("character", "escaped"),
     [
-        *((letter, "\\" + letter) for letter in "&%$#_{}"),
+        *((character, "\\" + character) for character in "&%$#_{}"),
         ("~", r"\textasciitilde{}"),
         ("^", r"\textasciicircum{}"),
         ("\\", r"\textbackslash{}"),
     ],
 )
-def test_latex_escapes_names(letter, escaped):
+def test_latex_escapes_names(character, escaped):
     cell = Cell(0.5, 0.0, 0.0, 0.0, 1, 1)
-    table = Table("ami", [f"d{letter}1"], [f"m{letter}2"], {(f"d{letter}1", f"m{letter}2"): cell}, {})
+    table = Table("ami", [f"d{character}1"], [f"m{character}2"], {(f"d{character}1", f"m{character}2"): cell}, {})
     lines = table.to_latex().splitlines()
     assert lines[2] == rf"Method & d{escaped}1 \\"
     assert lines[4].startswith(f"m{escaped}2 & ")
@@ -200,7 +200,7 @@ def test_without_random_trajectories_there_are_no_ratios():
         study.prr()
 
 
-def test_a_set_where_the_reference_has_nothing_has_no_ratio():
+def test_no_ratio_without_a_reference():
     study = make_study({"plain": SCORES["plain"], "hopeless": {"AD": [[0.1]], "MDT-Rand": [[0.0]]}}, ["AD", "MDT-Rand"])
     assert list(study.prr()["AD"]) == ["plain"]
     assert_allclose(study.table().prr["AD"], 1.5)
@@ -217,7 +217,7 @@ def test_a_set_where_the_reference_has_nothing_has_no_ratio():
         (lambda study: study.prr(reference="Magic"), "^reference: expected .*'MDT-Rand'.*, got 'Magic'"),
     ],
 )
-def test_refused_questions(study, ask, match):
+def test_refused_tables_and_ratios(study, ask, match):
     with pytest.raises(ValueError, match=match):
         ask(study)
 
@@ -265,7 +265,7 @@ def test_saving_keeps_the_rows_of_others(study, tmp_path):
 
 
 def test_saving_over_something_else_is_refused(study, tmp_path):
-    """And leaves the folder as it was."""
+    """The folder stays unchanged."""
     (tmp_path / "rows.csv").write_text("name,age\nAda,36\n")
     with pytest.raises(ValueError, match=r"^rows: expected .*rows\.csv"):
         study.save(tmp_path)
@@ -273,12 +273,12 @@ def test_saving_over_something_else_is_refused(study, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
 
 
-def test_a_study_goes_on_from_what_was_saved(blobs, tmp_path):
+def test_a_saved_study_is_resumed(blobs, tmp_path):
     found = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
     found.save(tmp_path)
-    told = []
+    reported = []
     again = mdt.study.run(
-        {"blobs": blobs}, ["AD", "MDT-Rand"], 2, rows=tmp_path / "rows.csv", progress=lambda *now: told.append(now)
+        {"blobs": blobs}, ["AD", "MDT-Rand"], 2, rows=tmp_path / "rows.csv", progress=lambda *now: reported.append(now)
     )
     assert again == found
-    assert told == []
+    assert reported == []

@@ -1,0 +1,147 @@
+"""Wrong input of the commands, and earlier results after a failure."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mdt_fast as mdt
+from helpers.commands import CLUSTER, N_CLUSTERS, contents, failing, names_in
+
+pytest.importorskip("click")
+
+
+@pytest.mark.parametrize(
+    ("argv", "match"),
+    [
+        (["missing.npy"], r"missing\.npy: expected a file, got a path where nothing is"),
+        (["short.npy"], r"expected the same number of rows everywhere, got views\.npz: camera: 150, .*short\.npy: 40"),
+        (["old.mat"], r"old\.mat: expected one of \.npy, .*, got \.mat; save the arrays as \.npz"),
+        (["old.pkl"], r"old\.pkl: expected one of .*, got \.pkl; a pickle can run any code"),
+        (["--labels", "species"], r"views\.npz: expected labels of 'camera', 'scanner', 'kind', got 'species'"),
+        (["table.csv", "--drop-columns", "c"], r"expected a column to leave out of 'a', 'b', got 'c'"),
+        (["--select", "lidar"], r"views\.npz: expected a view of 'camera', 'scanner', 'kind', got 'lidar'"),
+        (["--output", "views.npz/out"], r"--output: expected a folder that can be written to, got views\.npz/out: Not"),
+        (["-n", 1], r"n_clusters: expected an integer >= 2 and <= 149, got 1"),
+        (["-n", 150], r"n_clusters: expected an integer >= 2 and <= 149, got 150"),
+        (["--t", 0], r"t: expected an integer >= 1, got 0"),
+        (["--n-neighbors", 150], r"n_neighbors: expected an integer >= 1 and <= 149, got 150"),
+        (["--max-steps", 0], r"max_steps: expected an integer >= 1, got 0"),
+        (["--beam-width", 0], r"beam_width: expected an integer >= 1 .*, got 0"),
+        (["--time-limit", "nan"], r"time_limit: expected a finite number >= 0, got nan"),
+        (["--max-evaluations", 0], r"max_evaluations: expected an integer >= 1, got 0"),
+        (["--jobs", 0], r"n_jobs: expected a number of threads, .*, got 0"),
+        (["--seed", 2**64], r"random_state: expected an integer >= 0 and <= 18446744073709551615, got"),
+        (
+            ["--checkpoint", "views.npz"],
+            r"checkpoint: expected a checkpoint of mdt_fast, .* different file: views\.npz",
+        ),
+        (["--checkpoint", "missing/known.json"], r"checkpoint: expected .*missing/known\.json"),
+    ],
+    ids=lambda value: "-".join(map(str, value)).replace("/", "-") if isinstance(value, list) else "",
+)
+def test_bad_input_is_named(run, folder, argv, match):
+    np.save("short.npy", np.zeros((40, 2)))
+    Path("table.csv").write_text("a,b\n1,2\n")
+    for name in ("old.mat", "old.pkl"):
+        Path(name).touch()
+    before = contents(folder)
+    done = run(*CLUSTER, *argv, "--json")
+    assert done.code == 2
+    document = json.loads(done.out)
+    assert list(document) == ["error"]
+    assert re.search(match, document["error"])
+    assert done.err == f"mdt-fast: {document['error']}\n"
+    done = run(*CLUSTER, *argv)
+    assert done.code == 2
+    assert re.match(f"mdt-fast: .*{match}", done.err)
+    assert contents(folder) == before
+    assert not Path("out").exists()
+
+
+USAGE = [
+    (["--strategy", "fastest"], "--strategy': 'fastest' is not one of 'random', 'beam', .*'consensus', 'auto'"),
+    (["--kernel", "flat"], "--kernel': 'flat' is not one of 'auto', 'gaussian', "),
+    (["--quality", "best"], "--quality': 'best' is not one of 'auto', .*'persistence'"),
+    (["--t", "soon"], "--t': expected 'auto' or an integer, got 'soon'"),
+    (["--n-neighbors", "1.5"], "expected 'log' or an integer, got '1.5'"),
+    (["--seed", -1], "--seed': -1 is not in the range x>=0"),
+    (["-n", "many"], "'many' is not a valid integer"),
+    (["--output", "views.npz"], "--output' / '-o': Directory 'views.npz' is a file"),
+    (["--outptu", "x"], "No such option.*--outptu.*--output"),
+]
+
+
+@pytest.mark.parametrize(("argv", "match"), USAGE, ids=lambda value: str(value[0]))
+def test_wrong_usage_is_named(run, folder, argv, match):
+    done = run(*CLUSTER, *argv)
+    assert (done.code, done.out) == (2, "")
+    assert re.search(match, done.err)
+    assert "mdt-fast cluster --help" in done.err
+    assert names_in(folder) == ["views.npz"]
+
+
+def test_wrong_usage_as_json(run):
+    done = run(*CLUSTER, "--seed", -1, "--json")
+    assert (done.code, "-1 is not in the range" in done.err) == (2, True)
+    assert "-1 is not in the range" in json.loads(done.out)["error"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "match"),
+    [([], "Missing argument 'FILES...'"), (["views.npz"], "Missing option '--n-clusters'")],
+)
+def test_missing_arguments_are_named(run, folder, argv, match):
+    done = run("cluster", *argv)
+    assert (done.code, match in done.err) == (2, True)
+
+
+def test_a_second_run_replaces_the_files(run, folder, earlier):
+    argv = ["cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out"]
+    assert run(*argv).code == 0
+    first = contents(folder / "out")
+    assert sorted(first) == sorted(earlier)
+    assert [name for name in first if first[name] == earlier[name]] == ["notes.txt"]
+    assert run(*argv, "--select", "camera").code == 0
+    second = contents(folder / "out")
+    assert sorted(second) == sorted(first)
+    assert [name for name in first if first[name] == second[name]] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (MemoryError("no more memory"), 1, "no more memory"),
+        (FloatingPointError(), 1, "FloatingPointError"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
+        (RuntimeError("no font"), 1, "no font"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
+    ],
+    ids=["memory", "numbers", "interrupt", "runtime", "disk"],
+)
+def test_a_failing_report_leaves_earlier_results(run, folder, monkeypatch, earlier, error, code, message):
+    monkeypatch.setattr(mdt.plot, "embedding", failing(error))
+    done = run("cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out", "--json")
+    assert contents(folder / "out") == earlier
+    assert names_in("out") == sorted(earlier)
+    assert message in json.loads(done.out)["error"]
+    assert message in done.err
+    assert done.code == code
+
+
+def test_earlier_results_stay_when_files_cannot_be_moved(run, folder, earlier):
+    Path("out/search.json").unlink()
+    Path("out/search.json/inner").mkdir(parents=True)
+    del earlier["search.json"]
+    assert run(*CLUSTER).code in (1, 2)
+    assert contents(folder / "out") == earlier
+
+
+def test_a_failing_run_leaves_no_new_folders(run, folder):
+    assert run(*CLUSTER, "--output", "deep/down/out", "-n", 1).code == 2
+    assert names_in(folder) == ["views.npz"]

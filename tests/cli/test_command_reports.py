@@ -1,0 +1,119 @@
+"""HTML reports that the commands write."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import mdt_fast as mdt
+from helpers.commands import N_CLUSTERS, make_views, outside_references, read_report, read_table, run_process
+from helpers.page import Page
+
+pytest.importorskip("click")
+from mdt_fast._cli.main import cli
+
+
+def test_report_states_the_parameters(clustered):
+    page = Page(read_report(clustered.folder))
+    assert page.texts("h1") == page.texts("title") == ["Clusters of 150 samples in 2 views"]
+    assert page.texts("code") == [clustered.command]
+    (table,) = page.find("table", class_="parameters")
+    options = {option.name for option in cli.commands["cluster"].params}
+    unlike = {"seed": "random_state"}
+    # These options do not change the results.
+    for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
+        assert f"\n{unlike.get(name, name)}" in table["text"], name
+    # The strategy, the quality and the kernel are "auto".
+    for value in ("camera.csv, scanner.csv", "kind", "plate", "auto", "euclidean"):
+        assert value in table["text"]
+
+
+@pytest.fixture(scope="module")
+def one_trajectory(tmp_path_factory, data):
+    """The folder of a job that finds one trajectory."""
+    place = tmp_path_factory.mktemp("walked")
+    np.savez(place / "views.npz", **data.views, kind=data.target)
+    argv = ["cluster", "views.npz", "--labels", "kind", "-n", N_CLUSTERS, "--strategy", "beam", "-o", "out"]
+    done = run_process(*argv, cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place / "out"
+
+
+def pictures_of(page):
+    return page.find("svg", role="img") + page.find("img")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "section", "n_pictures"),
+    [
+        # Views, entropy, clusters, classes, scores and agreement of each view.
+        ("consensus", "Consensus", 6),
+        # And weights, tree, scores by length.
+        ("beam", "Trajectory", 9),
+    ],
+)
+def test_report_shows_the_results(clustered, one_trajectory, data, strategy, section, n_pictures):
+    folder = clustered.folder if strategy == "consensus" else one_trajectory
+    html = read_report(folder)
+    page = Page(html)
+    assert page.texts("h2") == [
+        "What was run", "Views", "Diffusion time", section, "Clusters", "Each view alone, and together",
+    ]  # fmt: skip
+    assert len(pictures_of(page)) == n_pictures
+    assert page.texts("div", class_="note") == ["✓Nothing to worry about"]
+    sizes = read_table(folder / "labels.csv")["label"].value_counts()
+    cells = page.texts("td")
+    assert all(str(size) in cells for size in sizes)
+    assert all(name in html for name in data.views)
+    assert not outside_references(html)
+
+
+def test_report_counts_every_confidence(clustered):
+    page = Page(read_report(clustered.folder))
+    (table,) = [table["text"] for table in page.find("table") if "0.8 to 1.0" in table["text"]]
+    counts = re.findall(r"^0\.\d to [01]\.\d(\d+)$", table, re.MULTILINE)
+    sure = read_table(clustered.folder / "labels.csv")["confidence"]
+    expected = [((sure > low / 10) & (sure <= low / 10 + 0.2)).sum() for low in (0, 2, 4, 6, 8)]
+    assert list(map(int, counts)) == expected
+    assert sum(expected) == len(sure)
+
+
+@pytest.mark.parametrize("strategy", ["beam", "auto"])
+def test_warnings_are_printed_and_reported(run, folder, strategy):
+    np.savez("far.npz", **make_views(150, std=0.01).views)
+    expected = [f"{name}: its graph falls into 3 parts" for name in ("camera", "scanner")]
+    argv = ["cluster", "far.npz", "-n", N_CLUSTERS, "--strategy", strategy, "--t", 2, "-o", "out"]
+    done = run(*argv)
+    assert done.code == 0
+    noted = Page(read_report("out")).texts("li")
+    document = json.loads(run(*argv, "--json").out)
+    for warning in expected:
+        assert f"! {warning}" in done.out
+        assert sum(note.startswith(warning) for note in noted) == 1
+        assert sum(note.startswith(warning) for note in document["warnings"]) == 1
+
+
+def test_reports_open_in_a_browser(browse, clustered, demonstrated):
+    for folder in (clustered.folder, demonstrated.folder):
+        dom, messages = browse(folder / "report.html", "--dump-dom")
+        written, shown = Page(read_report(folder)), Page(dom)
+        assert shown.texts("h1") == written.texts("h1")
+        assert len(shown.find("figure")) == len(written.find("figure"))
+        assert "CONSOLE" not in messages
+
+
+def test_report_has_the_numbers_of_each_view(run):
+    pytest.importorskip("matplotlib")
+    blobs = mdt.datasets.make_multiview_blobs(240, n_clusters=4, n_features=3, cluster_std=2.5, random_state=1)
+    views = dict(zip(("camera", "scanner"), blobs.views, strict=True))
+    np.savez("blobs.npz", **views)
+    assert run("cluster", "blobs.npz", "-n", 4, "--t", 2, "--kernel", "gaussian", "-o", "out").code == 0
+    page = Page(read_report("out"))
+    (table,) = [table["text"] for table in page.find("table") if "adds" in table["text"]]
+    found = mdt.view_report(mdt.build_operators(views), 4, t=2)
+    for name, stay, weight in zip(found.names, found.stay, found.weights, strict=True):
+        assert re.search(rf"{name}{stay:.4f}.*{weight:.4f}", table)
+    assert "The same numbers for each view." in " ".join(page.texts("figcaption"))

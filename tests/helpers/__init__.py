@@ -1,0 +1,1 @@
+"""References, data and comparisons that several test files share."""

@@ -1,0 +1,321 @@
+"""Checkpoints of a search: resumed, refused when damaged, and after a kill."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import mdt_fast as mdt
+from helpers.searches import SEARCHES, Counted, assert_same, fresh, search, strategies
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The bytes of a checkpoint, and its search."""
+    path = tmp_path_factory.mktemp("checkpoint") / "search.json"
+    res = search(fresh(), max_steps=3, checkpoint=path)
+    return path.read_bytes(), res
+
+
+class TestCheckpoint:
+    @strategies
+    @pytest.mark.parametrize("native", [True, False], ids=["native", "callable"])
+    def test_a_finished_search_is_replayed(self, strategy, native, tmp_path):
+        path, quality = tmp_path / "search.json", Counted()
+        options = SEARCHES[strategy] | ({} if native or strategy == "contrastive" else {"quality": quality})
+        plain = search(fresh(), strategy=strategy, **options)
+        first = search(fresh(), strategy=strategy, checkpoint=path, **options)
+        assert path.is_file()
+        quality.n_calls = 0
+        again = search(fresh(), strategy=strategy, checkpoint=str(path), **options)
+        assert quality.n_calls == 0
+        assert_same(plain, first)
+        assert_same(plain, again)
+        assert first.stopped == again.stopped == plain.stopped
+        assert first.converged == again.converged == plain.converged
+
+    @strategies
+    @pytest.mark.parametrize("native", [True, False], ids=["native", "callable"])
+    def test_a_stopped_search_is_resumed(self, strategy, native, tmp_path):
+        path, quality = tmp_path / "search.json", Counted()
+        options = SEARCHES[strategy] | ({} if native or strategy == "contrastive" else {"quality": quality})
+        plain = search(fresh(), strategy=strategy, **options)
+        for budget in (1, 4, 6):
+            cut = search(fresh(), strategy=strategy, checkpoint=path, **options | {"max_evaluations": budget})
+            assert cut.n_evaluations == budget
+            assert cut.stopped == "max_evaluations"
+        quality.n_calls = 0
+        whole = search(fresh(), strategy=strategy, checkpoint=path, **options)
+        assert_same(plain, whole)
+        assert whole.stopped == plain.stopped
+        assert quality.n_calls < plain.n_evaluations
+        # Fewer evaluations than the file holds.
+        less = search(fresh(), strategy=strategy, checkpoint=path, **options | {"max_evaluations": 3})
+        assert less.n_evaluations == 3
+        np.testing.assert_array_equal(less.history["score"], plain.history["score"][:3])
+
+    def test_options_without_effect_on_the_answer_may_differ(self, tmp_path):
+        path, ops = tmp_path / "search.json", fresh(3, 60)
+        plain = search(ops, max_steps=4)
+        search(ops, max_steps=4, checkpoint=path, max_evaluations=5, n_jobs=1)
+        other = search(
+            ops, max_steps=4, checkpoint=path, n_jobs=2, memory_budget=2**22, time_limit=100, progress=lambda _: None
+        )
+        assert_same(plain, other)
+
+    def test_a_search_out_of_time_is_resumed(self, tmp_path):
+        path, quality = tmp_path / "search.json", Counted(0.02)
+        cut = search(fresh(), max_steps=4, quality=quality, checkpoint=path, time_limit=0.15)
+        assert cut.stopped == "time_limit"
+        quality.pause = 0
+        assert_same(
+            search(fresh(), max_steps=4, quality=quality, checkpoint=path),
+            search(fresh(), max_steps=4),
+        )
+
+    def test_written_before_anything_is_evaluated(self, tmp_path):
+        path, seen = tmp_path / "search.json", []
+
+        def quality(ops, labels, coordinates):
+            seen.append(path.is_file() and path.stat().st_size > 0)
+            return 1.0
+
+        search(fresh(), max_steps=2, quality=quality, checkpoint=path)
+        assert all(seen)
+        assert [file.name for file in tmp_path.iterdir()] == ["search.json"]
+
+    def test_a_search_that_raised_is_resumed(self, tmp_path):
+        path, quality = tmp_path / "search.json", Counted()
+
+        class BrokenError(Exception):
+            pass
+
+        def fail(report):
+            if report.n_evaluations >= 3:
+                raise BrokenError
+
+        with pytest.raises(BrokenError):
+            search(fresh(), max_steps=4, quality=quality, checkpoint=path, progress=fail)
+        assert_same(
+            search(fresh(), max_steps=4, quality=quality, checkpoint=path),
+            search(fresh(), max_steps=4),
+        )
+
+    @pytest.mark.parametrize(
+        ("options", "changed"),
+        [
+            ({}, {"n_clusters": 4}),
+            ({}, {"max_steps": 4}),
+            ({}, {"beam_width": 3}),
+            ({}, {"quality": "silhouette"}),
+            ({}, {"view_weights": [1.0, 2.0]}),
+            ({"view_weights": [1.0, 2.0]}, {"view_weights": [1.0, 3.0]}),
+            ({}, {"features": [np.eye(16), np.eye(16)]}),
+            ({"features": [np.eye(16), np.eye(16)]}, {"features": [np.eye(16), np.eye(16)[::-1]]}),
+            ({}, {"n_components": 2}),
+            ({}, {"n_init": 2}),
+            ({}, {"tol": 1e-6}),
+            ({}, {"answer": "last"}),
+            ({}, {"grow": "right"}),
+            ({}, {"random_state": 1}),
+            ({}, {"strategy": "greedy"}),
+            ({"strategy": "random", "t": 4, "n_samples": 5}, {"t": 5}),
+            ({"strategy": "random", "t": 4, "n_samples": 5}, {"n_samples": 6}),
+            ({"strategy": "random", "t": 4, "n_samples": 5}, {"probabilities": [0.25, 0.75]}),
+            ({"strategy": "epsilon-greedy"}, {"epsilon": 0.2}),
+            ({"strategy": "mcts"}, {"n_playouts": 7}),
+            ({"strategy": "mcts"}, {"exploration": 0.9}),
+            ({"strategy": "contrastive", "t": 2}, {"learning_rate": 0.1}),
+            ({"strategy": "contrastive", "t": 2}, {"max_iter": 7}),
+            ({"strategy": "contrastive", "t": 2}, {"batch_size": 8}),
+        ],
+        ids=lambda value: "-".join(value) or "default",
+    )
+    def test_of_other_arguments_is_refused(self, options, changed, tmp_path):
+        path = tmp_path / "search.json"
+        options = {"max_steps": 3, "max_evaluations": 4, "checkpoint": path, **options}
+        search(fresh(), **options)
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=next(iter(changed))):
+            search(fresh(), **options | changed)
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            lambda: fresh(1),
+            lambda: fresh(0, 18),
+            lambda: fresh(0, n_views=3),
+            lambda: fresh().with_identity(),
+            lambda: fresh(dtype="float32"),
+            lambda: mdt.OperatorSet.from_transitions([P.toarray() for P in reversed(fresh().views)]),
+        ],
+        ids=["values", "samples", "views", "members", "dtype", "order"],
+    )
+    def test_of_other_data_is_refused(self, other, tmp_path):
+        path = tmp_path / "search.json"
+        search(fresh(), max_steps=3, max_evaluations=4, checkpoint=path)
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=r"(?i)ops|operator|data|sample|view|member|dtype"):
+            search(other(), max_steps=3, max_evaluations=4, checkpoint=path)
+        assert path.read_bytes() == before
+
+    def refuses(self, content, path):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"(?i)checkpoint"):
+            search(fresh(), max_steps=3, checkpoint=path)
+        assert path.read_bytes() == content
+
+    def test_truncated(self, written, tmp_path):
+        content, _ = written
+        for length in np.linspace(0, len(content) - 2, 25).astype(int):
+            self.refuses(content[:length], tmp_path / "search.json")
+
+    def test_extra_content(self, written, tmp_path):
+        content, _ = written
+        self.refuses(content + content, tmp_path / "search.json")
+        self.refuses(content + b"7", tmp_path / "search.json")
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"\x00" * 100, b"\xff\xfe\x00garbage", b"{}", b"[]", b"null", b"3", b'"text"', bytes(range(256)) * 20],
+        ids=["zeros", "bytes", "object", "list", "null", "number", "string", "all bytes"],
+    )
+    def test_garbage(self, content, tmp_path):
+        self.refuses(content, tmp_path / "search.json")
+
+    def test_tampered(self, written, tmp_path):
+        content, res = written
+        digits = [i for i, byte in enumerate(content) if chr(byte).isdigit() and byte < 128]
+        chosen = list(np.random.default_rng(0).choice(digits, size=min(60, len(digits)), replace=False))
+        for score in res.history["score"]:  # every score that stands in the file as Python writes it
+            at = content.find(repr(float(score)).encode())
+            chosen += [at] if at >= 0 else []
+        for at in chosen:
+            other = b"1" if content[at : at + 1] != b"1" else b"2"
+            self.refuses(content[:at] + other + content[at + 1 :], tmp_path / "search.json")
+
+    @pytest.mark.parametrize("strategy", ["beam", "direct", "contrastive", "random"])
+    def test_an_unwritable_path_is_refused_at_once(self, strategy, tmp_path):
+        quality = Counted()
+        scoring = {} if strategy == "contrastive" else {"quality": quality}
+        for path in (tmp_path / "missing" / "search.json", tmp_path, tmp_path / "file" / "search.json"):
+            (tmp_path / "file").write_text("not a folder")
+            with pytest.raises(OSError, match="missing|file|" + tmp_path.name):
+                search(fresh(), strategy=strategy, checkpoint=path, **SEARCHES[strategy], **scoring)
+        assert quality.n_calls == 0
+        assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+# Arguments: case, checkpoint or nothing, pause per evaluation, work without pauses, output file.
+KILLED = """
+    import json, sys, time
+    import numpy as np
+    import mdt_fast as mdt
+
+    case, path, pause, work, out = sys.argv[1], sys.argv[2] or None, float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+    n_calls = 0
+
+    def quality(ops, labels, coordinates):
+        global n_calls
+        n_calls += 1
+        time.sleep(pause)
+        return mdt.quality.calinski_harabasz(ops, labels)
+
+    def operators(n, n_views):
+        rng = np.random.default_rng(0)
+        clusters = np.arange(n) % 3
+        Xs = [2 * rng.normal(size=(3, 2))[clusters] + rng.normal(size=(n, 2)) for _ in range(n_views)]
+        return mdt.build_operators(Xs, n_neighbors=min(n // 2, 20))
+
+    cases = {
+        "beam": (60, {"strategy": "beam", "max_steps": 8, "quality": quality}),
+        "mcts": (60, {"strategy": "mcts", "max_steps": 6, "n_playouts": 40, "quality": quality}),
+        "direct": (60, {"strategy": "direct", "t": 3, "max_evaluations": 40, "quality": quality}),
+        "native beam": (400 * work, {"strategy": "beam", "max_steps": 30, "beam_width": 4}),
+        "contrastive": (400, {"strategy": "contrastive", "t": 6, "max_iter": 40 * work}),
+    }
+    n, options = cases[case]
+    ops = operators(n, 3)
+    print("started", flush=True)
+    res = mdt.search(ops, 3, progress=False, checkpoint=path, **options)
+    answer = {
+        "candidates": [np.asarray(steps).tolist() for steps in res.candidates],
+        "trajectory": res.trajectory.weights.tolist(),
+        "labels": None if res.labels is None else res.labels.tolist(),
+        "best_score": res.score,
+        "best": int(res.best),
+        **{name: res.history[name].tolist() for name in ("score", "parent", "depth")},
+    }
+    with open(out, "w") as file:
+        json.dump({"answer": answer, "n_calls": n_calls}, file)
+    print("finished", flush=True)
+"""
+CASES = ["beam", "mcts", "direct", "native beam", "contrastive"]
+
+
+def run_killed(case, checkpoint, out, *, pause=0.0, work=1, after=None):
+    """Run the search in another process, killed `after` seconds; return what it wrote, or None."""
+    command = [sys.executable, "-c", textwrap.dedent(KILLED), case, str(checkpoint or "")]
+    command += [str(pause), str(work), str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout.readline() == "started\n"
+            if after is not None:
+                time.sleep(after)
+                child.kill()
+                child.wait()
+                return None
+            assert child.stdout.readline() == "finished\n"
+        finally:
+            child.kill()
+    return json.loads(out.read_text())
+
+
+def uninterrupted_and_resumed(case, folder, moments, pause, work=1):
+    """The same search, once uninterrupted and once killed at each moment and then finished."""
+    folder = folder / case.replace(" ", "-")
+    folder.mkdir()
+    uninterrupted = run_killed(case, None, folder / "undisturbed.json", work=work)
+    path = folder / "checkpoint"
+    for after in moments:
+        run_killed(case, path, folder / "never.json", pause=pause, work=work, after=after)
+        assert path.is_file() or after < 0.5
+    return uninterrupted, run_killed(case, path, folder / "survivor.json", work=work)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("killed")
+    rng = np.random.default_rng()  # another moment each time
+    with ThreadPoolExecutor(len(CASES)) as pool:
+        moments = [rng.uniform(0.0, 1.2, size=2) for _ in CASES]
+        return {
+            case: pool.submit(uninterrupted_and_resumed, case, folder, when, 0.03)
+            for case, when in zip(CASES, moments, strict=True)
+        }
+
+
+class TestKilled:
+    @pytest.mark.parametrize("case", CASES)
+    def test_ends_with_the_same_answer(self, pairs, case):
+        uninterrupted, resumed = pairs[case].result()
+        assert resumed["answer"] == uninterrupted["answer"]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("case", CASES)
+    def test_many_times_and_late(self, case, tmp_path):
+        rng = np.random.default_rng()
+        moments = [*rng.uniform(0.0, 10.0, size=4), 12.0]
+        uninterrupted, resumed = uninterrupted_and_resumed(case, tmp_path, moments, 0.4, work=10)
+        assert resumed["answer"] == uninterrupted["answer"]
+        if uninterrupted["n_calls"]:
+            # Twelve seconds are about thirty evaluations; all but the last few were written.
+            assert resumed["n_calls"] <= uninterrupted["n_calls"] - 10

@@ -1,0 +1,149 @@
+"""Scores of candidates against the public functions that they are composed of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mdt_fast as mdt
+from helpers.searches import (
+    SEARCHES,
+    SEQUENCES,
+    K,
+    all_sequences,
+    assert_consistent,
+    composed,
+    search,
+    sequences_of,
+    tiny,
+)
+
+
+class TestScores:
+    @pytest.mark.parametrize("strategy", [*SEQUENCES, "convex", "direct", "cma"])
+    @pytest.mark.parametrize("seed", [0, 7])
+    def test_every_node_is_the_composition_of_public_functions(self, strategy, seed):
+        ops = tiny(3)
+        res = search(ops, strategy=strategy, random_state=seed, **SEARCHES[strategy])
+        assert_consistent(res, ops)
+        for steps, score in zip(res.candidates, res.history["score"], strict=True):
+            assert score == composed(ops, steps, seed=seed)[0]
+        score, labels = composed(ops, res.trajectory, seed=seed)
+        assert res.score == score
+        np.testing.assert_array_equal(res.labels, labels)
+        assert res.strategy == strategy
+        assert res.quality == "calinski_harabasz"
+
+    @pytest.mark.filterwarnings("ignore:the steps of this trajectory leave:mdt_fast.OperatorWarning")  # of the identity
+    @pytest.mark.parametrize("strategy", ["beam", "random", "convex"])
+    @pytest.mark.parametrize("n", [16, 150])
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    def test_other_members_and_single_precision(self, strategy, n, dtype):
+        ops = tiny(4, n, dtype=dtype).with_identity().with_teleport(0.8).with_powers([2])
+        res = search(ops, strategy=strategy, t=3, max_steps=3, n_samples=8)
+        assert_consistent(res, ops)
+        for steps, score in zip(res.candidates, res.history["score"], strict=True):
+            assert score == composed(ops, steps)[0]
+
+    @pytest.mark.parametrize("strategy", ["beam", "mcts", "convex"])
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"n_components": 1},
+            {"n_components": 5},
+            {"n_init": 7},
+            {"tol": 1e-8},
+            {"n_components": 2, "n_init": 3, "tol": 1e-2},
+        ],
+        ids=str,
+    )
+    def test_options_of_a_candidate(self, strategy, options):
+        ops = tiny(5, 60)
+        res = search(ops, 4, strategy=strategy, random_state=2, **SEARCHES[strategy], **options)
+        for steps, score in zip(res.candidates, res.history["score"], strict=True):
+            assert score == composed(ops, steps, 4, seed=2, **options)[0]
+        np.testing.assert_array_equal(res.labels, composed(ops, res.trajectory, 4, seed=2, **options)[1])
+
+    @pytest.mark.parametrize("quality", ["calinski_harabasz", "davies_bouldin", "silhouette"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("on_features", [False, True])
+    @pytest.mark.parametrize("strategy", ["beam", "convex"])
+    def test_qualities(self, quality, weighted, on_features, strategy):
+        ops = tiny(6)
+        rng = np.random.default_rng(0)
+        scoring = {"view_weights": [3.0, 1.0]} if weighted else {}
+        scoring |= {"features": [rng.normal(size=(16, 2)), rng.normal(size=(16, 5))]} if on_features else {}
+        res = search(ops, strategy=strategy, quality=quality, **SEARCHES[strategy], **scoring)
+        for steps, score in zip(res.candidates, res.history["score"], strict=True):
+            assert score == composed(ops, steps, quality=quality, **scoring)[0]
+        assert res.score == res.history["score"].max()
+        assert res.quality == quality
+
+    def test_a_view_of_weight_zero_is_ignored(self):
+        ops = tiny(6)
+        one = search(ops, view_weights=[1, 0], max_steps=3)
+        for sequence, score in zip(one.candidates, one.history["score"], strict=True):
+            labels = composed(ops, sequence)[1]
+            assert score == mdt.quality.calinski_harabasz(ops, labels, per_view=True)[0]
+
+    def test_davies_bouldin_is_negated(self):
+        ops = tiny(6)
+        res = search(ops, quality="davies_bouldin", strategy="exhaustive", max_steps=3)
+        assert (res.history["score"] < 0).all()
+        smallest = min(-composed(ops, sequence, quality="davies_bouldin")[0] for sequence in all_sequences(2, 3))
+        assert res.score == -smallest
+
+    @pytest.mark.parametrize("n_clusters", [None, K])
+    @pytest.mark.parametrize("view_weights", [None, [0.9, 0.1]])
+    def test_contrastive_as_a_quality(self, n_clusters, view_weights):
+        ops = tiny(6)
+        res = search(ops, n_clusters, quality="contrastive", max_steps=3, view_weights=view_weights)
+        for sequence, score in zip(res.candidates, res.history["score"], strict=True):
+            loss = mdt.quality.contrastive_loss(ops, sequence, view_weights=view_weights)
+            assert score == pytest.approx(-loss, rel=1e-12)
+        assert res.score == res.history["score"].max() < 0
+
+    def test_a_callable_gets_operators_labels_and_coordinates(self):
+        ops, given = tiny(8), []
+
+        def quality(operators, labels, coordinates):
+            given.append((operators, np.array(labels), np.array(coordinates)))
+            return float(coordinates[0, 0] - coordinates[1, -1])
+
+        res = search(ops, quality=quality, max_steps=3, n_components=2)
+        assert len(given) == res.n_evaluations
+        for sequence, score in zip(res.candidates, res.history["score"], strict=True):
+            assert score == composed(ops, sequence, quality=quality, n_components=2)[0]
+        for operators, labels, coordinates in given:
+            assert operators is ops
+            assert labels.shape == (16,)
+            assert set(labels) == set(range(K))
+            assert coordinates.shape == (16, 2)
+        assert res.quality is None or isinstance(res.quality, str)
+
+    @pytest.mark.parametrize("number", [3, np.float32(0.5), np.float64(-2), np.int64(7), -0.0])
+    def test_any_real_number_is_a_score(self, number):
+        res = search(tiny(), quality=lambda *_: number, max_steps=1)
+        assert res.score == number
+
+    @pytest.mark.parametrize("strategy", ["random", "convex", "mean", [0, 1, 1]])
+    def test_nothing_is_scored_without_a_quality(self, strategy):
+        ops = tiny()
+        res = search(ops, strategy=strategy, t=4, quality=None, random_state=3)
+        scored = search(ops, strategy=strategy, t=4, random_state=3)
+        assert np.isnan(res.score)
+        assert res.n_evaluations == 1
+        assert res.quality is None
+        np.testing.assert_array_equal(res.trajectory.weights, scored.trajectory.weights)
+        unlabelled = search(ops, None, strategy=strategy, t=4, quality=None, random_state=3)
+        assert unlabelled.labels is None
+        np.testing.assert_array_equal(unlabelled.trajectory.weights, res.trajectory.weights)
+
+    def test_seeds(self):
+        ops = tiny(9)
+        first, again, other = (
+            search(ops, strategy="random", t=6, n_samples=8, random_state=seed) for seed in (1, 1, 2)
+        )
+        assert sequences_of(first) == sequences_of(again)
+        np.testing.assert_array_equal(first.history["score"], again.history["score"])
+        assert sequences_of(first) != sequences_of(other)
