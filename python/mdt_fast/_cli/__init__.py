@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; say what to install where its parser is missing."""
+    """Run the command line; if click is missing, exit with the command that installs it."""
     try:
         from .main import cli
     except ImportError as error:

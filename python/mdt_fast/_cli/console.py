@@ -1,4 +1,4 @@
-"""How commands speak: tables and notes for people, one JSON document for machines, exit codes for both."""
+"""Output and exit codes of the commands; the output is text or one JSON document."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ import click
 
 from .outputs import OutputError
 
-# As click has it for wrong usage; input that cannot be used is no different to who calls us.
+# Exit codes. click also exits with 2 after wrong usage.
 BAD_INPUT = 2
 FAILED = 1
 INTERRUPTED = 130
 
-
-# Errors that another input would not have; a full disk is none of them.
+# Errors that the input causes. Other errors, such as a full disk, are failures.
 _INPUT_ERRORS = (
     ValueError,
     TypeError,
@@ -36,7 +35,15 @@ _INPUT_ERRORS = (
 
 
 class Console:
-    """Where a command writes: prose to standard output, or with `as_json` nothing but one document."""
+    """Output of a command.
+
+    Parameters
+    ----------
+    as_json : bool
+        Whether to print only one JSON document.
+    quiet : bool, default=False
+        Whether to print only errors.
+    """
 
     def __init__(self, *, as_json: bool, quiet: bool = False) -> None:
         self.as_json = as_json
@@ -45,16 +52,16 @@ class Console:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether a bar on the standard error disturbs nobody."""
+        """Whether a progress bar may be written to standard error."""
         return not self._silent and sys.stderr.isatty()
 
-    def say(self, text: str = "") -> None:
-        """Write a line for people."""
+    def print(self, text: str = "") -> None:
+        """Print a line of text."""
         if not self._silent:
             click.echo(text)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Write a table for people: text to the left, numbers to the right."""
+        """Print a table with text aligned to the left and numbers aligned to the right."""
         cells = [[_cell(value) for value in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
         is_text = [all(isinstance(value, str) for value in column) for column in zip(*rows, strict=True)]
@@ -63,40 +70,40 @@ class Console:
                 cell.ljust(width) if text else cell.rjust(width)
                 for cell, width, text in zip(row, widths, is_text, strict=True)
             )
-            self.say("  ".join(aligned).rstrip())
+            self.print("  ".join(aligned).rstrip())
 
     def document(self, content: Mapping[str, Any]) -> None:
-        """Write the document for machines."""
+        """Print the JSON document."""
         if self.as_json:
             click.echo(json.dumps(content, indent=2, allow_nan=False))
 
     @contextmanager
     def collect_warnings(self) -> Iterator[None]:
-        """Note what Python would warn of, each once, for the end and for the report."""
+        """Collect Python warnings in `warnings` and print them at the end, each once."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
         for warning in caught:
             if (message := str(warning.message)) not in self.warnings:
                 self.warnings.append(message)
-                self.say(f"! {message}")
+                self.print(f"! {message}")
 
     @contextmanager
     def exit_codes(self, interrupted: str = "interrupted; nothing was written") -> Iterator[None]:
-        """Turn exceptions into one message and an exit code; Ctrl-C into the message `interrupted`."""
+        """Convert exceptions to a message and an exit code; `interrupted` is printed after Ctrl-C."""
         try:
             yield
         except KeyboardInterrupt:
             self._fail(interrupted, INTERRUPTED)
         except BrokenPipeError:
-            # Whoever read has gone; Python would complain once more when it closes the stream.
+            # The reader closed the pipe. Without a new target, the flush at exit would fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(FAILED)
         except _INPUT_ERRORS as error:
             self._fail(_message(error), BAD_INPUT)
         except Exception as error:
             if not isinstance(error, (OSError, MemoryError, FloatingPointError)):
-                # Nothing that is expected to happen: whoever mends it wants to know where.
+                # An unexpected error is a bug, and its report needs the traceback.
                 traceback.print_exc()
             self._fail(_message(error), FAILED)
 

@@ -1,4 +1,4 @@
-"""`mdt-fast doctor`: whether this installation is sound, and what memory a job of some size takes."""
+"""The command `mdt-fast doctor`: installed versions, a self-test, and the memory of a search."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ _REQUIRED = ("numpy", "scipy", "scikit-learn", "kneed")
 _OPTIONAL = ("matplotlib", "pandas", "pyarrow", "anndata", "mudata", "cma", "scikit-image")
 
 
-def examine(console: Console, n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, dtype: str) -> bool:
-    """Say what is installed, test it, and plan the memory of a job; return whether all is well."""
-    found = {
+def check_installation(
+    console: Console, n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, dtype: str
+) -> bool:
+    """Print versions, the self-test and a memory plan; return whether the self-test passed."""
+    versions = {
         "mdt_fast": _core.__version__,
         "build": "debug (slow)" if _core.DEBUG_BUILD else "release",
         "python": f"{platform.python_version()} ({sys.executable})",
@@ -35,10 +37,10 @@ def examine(console: Console, n_samples: int, n_views: int, n_neighbors: int, n_
         "memory available": _size(_memory.available_bytes()),
         **{name: _version(name) for name in (*_REQUIRED, *_OPTIONAL)},
     }
-    width = max(map(len, found))
-    for name, value in found.items():
-        console.say(f"{name.ljust(width)}  {'not installed' if value is None else value}")
-    console.say()
+    width = max(map(len, versions))
+    for name, value in versions.items():
+        console.print(f"{name.ljust(width)}  {'not installed' if value is None else value}")
+    console.print()
     start = time.perf_counter()
     try:
         problems = self_test()
@@ -46,36 +48,35 @@ def examine(console: Console, n_samples: int, n_views: int, n_neighbors: int, n_
         problems = [f"{type(error).__name__}: {error}"]
     if _core.DEBUG_BUILD:
         problems.append("built in debug mode: rebuild with `pip install .`")
-    problems += [f"{name} is missing: pip install {name}" for name in _REQUIRED if found[name] is None]
+    problems += [f"{name} is missing: pip install {name}" for name in _REQUIRED if versions[name] is None]
     seconds = time.perf_counter() - start
-    console.say(f"self-test: {'passed' if not problems else 'FAILED'} in {seconds:.1f} s")
+    console.print(f"self-test: {'passed' if not problems else 'FAILED'} in {seconds:.1f} s")
     for problem in problems:
-        console.say(f"! {problem}")
+        console.print(f"! {problem}")
     item_size, threads = np.dtype(dtype).itemsize, _core.available_threads()
     plan = plan_search(n_samples, n_views, n_neighbors, n_clusters, item_size, threads)
-    console.say(
-        f"\nA beam search over {n_samples:,} samples, {n_views} views, {n_neighbors} neighbours, "
-        f"{n_clusters} clusters, in {dtype}:"
+    console.print(
+        f"\nEstimated memory of a beam search with {n_samples:,} samples, {n_views} views, {n_neighbors} neighbours, "
+        f"{n_clusters} clusters, in {dtype}, without the views:"
     )
     for stage, size in plan.items():
-        console.say(f"  {stage.ljust(max(map(len, plan)))}  {_size(size)}")
-    console.say("  (estimates; the views themselves come on top)")
-    console.document({"versions": found, "self_test": {"problems": problems, "seconds": seconds}, "memory": plan})
+        console.print(f"  {stage.ljust(max(map(len, plan)))}  {_size(size)}")
+    console.document({"versions": versions, "self_test": {"problems": problems, "seconds": seconds}, "memory": plan})
     return not problems
 
 
 def self_test() -> list[str]:
-    """Compare a small job with NumPy, and with itself on one thread; return what is wrong."""
+    """Compare a small example with NumPy and with one thread; return the problems."""
     data = make_multiview_blobs(300, n_clusters=3, random_state=0)
-    # Enough neighbours to join the clusters.
-    ops, single = (build_operators(data.views, n_neighbors=120, n_jobs=jobs) for jobs in (None, 1))
+    # With 120 neighbours the graph connects the clusters.
+    ops, one_thread = (build_operators(data.views, n_neighbors=120, n_jobs=jobs) for jobs in (None, 1))
     problems = []
     W = ops.trajectory([0, 1, 0])
     found = embed(W, 3, tol=1e-8)
     expected = np.linalg.svd(W.toarray(), compute_uv=False)[1:4]
     if not np.allclose(found.singular_values, expected, rtol=1e-6):
         problems.append(f"singular values {found.singular_values} differ from LAPACK's {expected}")
-    if not np.array_equal(found.coordinates, embed(single.trajectory([0, 1, 0]), 3, tol=1e-8).coordinates):
+    if not np.array_equal(found.coordinates, embed(one_thread.trajectory([0, 1, 0]), 3, tol=1e-8).coordinates):
         problems.append("coordinates depend on the number of threads")
     labels = k_means(found.coordinates, 3, random_state=0).labels
     pairs = {(int(a), int(b)) for a, b in zip(labels, data.target, strict=True)}

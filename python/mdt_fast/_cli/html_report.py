@@ -1,58 +1,46 @@
-"""A report as one HTML file that needs neither the network nor other files.
+"""Reports as single HTML files without external resources.
 
-Parts are turned into HTML when they are added, so a figure may be changed or closed afterwards. Text is escaped, the
-page carries no script, and its content security policy lets a browser load nothing but what is in the file.
+Each part is converted to HTML when it is added, so a figure may be changed or closed afterwards. Text
+is escaped, the page has no scripts, and its content security policy prevents a browser from loading
+other files.
 """
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from html import escape
 from importlib.resources import files
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeGuard
-from xml.etree import ElementTree
 
 from .._core import __version__
 from .._support.arguments import check_choice
 from .._support.files import replace_file
-from .._support.plotting import require_matplotlib
+from .html_figure import figure_to_html
 
 Cell: TypeAlias = str | float | int | None
-
-# Characters of SVG up to which a figure stays a drawing; a heavier one is slow to show and becomes a picture.
-_LIGHT_FIGURE = 300_000
-# Browsers show an SVG at 96 dots an inch; pictures get twice as many, for sharp screens.
-_DENSITY = 2
-_DPI = 96 * _DENSITY
-# Fixed, so that the same figure gives the same bytes whatever the user's settings.
-_SVG_SETTINGS: dict[Any, Any] = {"svg.hashsalt": "mdt_fast", "svg.fonttype": "path", "svg.image_inline": True}
-_SVG_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-_SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _BETTER = {"max": "higher", "min": "lower"}
 
 
 class HtmlReport:
-    """Collects parts and writes them as one self-contained HTML page.
+    """A report that collects parts and writes them as one self-contained HTML page.
 
     Parameters
     ----------
     title : str
         The heading of the page.
-    subtitle : str, optional
-        One sentence under it.
-    when : datetime, optional
-        The moment in the footer; now by default. The same parts and the same moment give the same bytes.
+    subtitle : str or None, default=None
+        One sentence below the heading.
+    when : datetime or None, default=None
+        The time in the footer; None is the current time. The same parts and the same time give the
+        same bytes.
 
     Examples
     --------
@@ -88,7 +76,7 @@ class HtmlReport:
         self._parts.append(f"<p>{_escape('text', text)}</p>")
 
     def parameters(self, values: Mapping[str, object]) -> None:
-        """Add names and values, one a line; None is shown as "default"."""
+        """Add one line for each name and value; None is shown as "default"."""
         rows = [
             f'<tr><th scope="row">{_escape("name", name)}</th>'
             + ('<td class="none">default</td>' if value is None else f"<td>{escape(str(value))}</td>")
@@ -112,13 +100,18 @@ class HtmlReport:
         header : sequence of str
             The names of the columns.
         rows : sequence of sequences
-            Text, numbers or None (no value). The first cell names the row. Floats of a column share their number
-            of decimals; give text where you want another form.
-        caption : str, optional
-            What the table shows.
-        best : mapping of str to {"max", "min"}, optional
-            Columns whose best number is set bold and the second best underlined, and which one is best. Numbers
-            that read the same are marked the same.
+            Text, numbers or None (no value). The first cell is the name of the row. All floats of a
+            column have the same number of decimals; use text for other formats.
+        caption : str or None, default=None
+            The caption above the table.
+        best : mapping of str to {"max", "min"} or None, default=None
+            Columns in which the best number is bold and the second best underlined, and whether the
+            largest or the smallest number is best. Numbers with equal text have equal marks.
+
+        Raises
+        ------
+        ValueError
+            If the header is empty, a row has another length, or `best` has an unknown entry.
         """
         if not header:
             raise ValueError("header: expected at least one column, got none")
@@ -135,7 +128,7 @@ class HtmlReport:
             for name, cells in zip(header, columns, strict=True)
         ]
         body = [
-            _set_column(cells, best.get(name), is_row_name=c == 0)
+            _column_to_html(cells, best.get(name), is_row_name=c == 0)
             for c, (name, cells) in enumerate(zip(header, columns, strict=True))
         ]
         lines = [f"<tr>{''.join(cells)}</tr>" for cells in zip(*body, strict=True)]
@@ -151,22 +144,22 @@ class HtmlReport:
         self._parts.append("\n".join(parts))
 
     def figure(self, figure: Any, caption: str, *, alt: str | None = None) -> None:
-        """Add a matplotlib figure: a drawing (SVG) if it is light, else a picture (PNG) of twice the resolution.
+        """Add a matplotlib figure as an SVG drawing, or as a PNG image if the drawing is large.
 
-        A layout engine moves axes a little at every drawing of a figure: where the bytes of two reports are to be
-        the same, make it anew for each.
+        A layout engine moves axes slightly whenever a figure is drawn. Two reports have equal bytes
+        only if each draws a new figure.
 
         Parameters
         ----------
         figure : matplotlib.figure.Figure or matplotlib.axes.Axes
             The figure, or axes of it; the whole figure is shown.
         caption : str
-            What it shows.
-        alt : str, optional
-            A description for those who cannot see it; the caption by default.
+            The caption below the figure.
+        alt : str or None, default=None
+            The description for screen readers; None is the caption.
         """
         number, text = self._n_figures + 1, _escape("caption", caption)
-        drawing = _draw(_figure_of(figure), f"figure-{number}", text if alt is None else _escape("alt", alt))
+        drawing = figure_to_html(figure, f"figure-{number}", text if alt is None else _escape("alt", alt))
         self._n_figures = number
         self._parts.append(
             f'<figure id="figure-{number}">\n<div class="card">{drawing}</div>\n'
@@ -174,7 +167,7 @@ class HtmlReport:
         )
 
     def warnings(self, warnings: Sequence[str]) -> None:
-        """Add a box of warnings, or one that says that there are none."""
+        """Add a box that lists the warnings, or states that there are none."""
         if isinstance(warnings, str):
             raise TypeError(f"warnings: expected a list of texts, got the text {warnings!r}")
         kind, mark, message = "note", "✓", "<p>Nothing to worry about</p>"
@@ -189,13 +182,13 @@ class HtmlReport:
         )
 
     def code(self, text: str) -> None:
-        """Add a command line or code, as it is."""
-        # Browsers would break lines within the hyphens of an option.
-        words = re.sub(r"(?<!\S)-\S+", r"<span>\g<0></span>", _escape("text", text))
-        self._parts.append(f"<pre><code>{words}</code></pre>")
+        """Add a command line or code, unchanged."""
+        # The style of the spans prevents line breaks after the hyphens of an option.
+        code = re.sub(r"(?<!\S)-\S+", r"<span>\g<0></span>", _escape("text", text))
+        self._parts.append(f"<pre><code>{code}</code></pre>")
 
     def html(self) -> str:
-        """Return the page."""
+        """Return the page as text."""
         style = files(__package__).joinpath("html_report.css").read_text(encoding="utf-8")
         subtitle = "" if self._subtitle is None else f'\n<p class="subtitle">{self._subtitle}</p>'
         links = [
@@ -225,27 +218,27 @@ class HtmlReport:
             "</html>",
             "",
         ]
-        # File names of odd encodings carry lone surrogates, which UTF-8 cannot hold: a report is not lost for them.
+        # File names that are not UTF-8 contain lone surrogates, which cannot be encoded.
         return "\n".join(lines).encode("utf-8", "replace").decode("utf-8")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, as a whole or not at all, and return its path."""
+        """Write the page to a file and return its path; the file is never partly written."""
         path = Path(path)
         replace_file(path, self.html())
         return path
 
 
 def _escape(name: str, text: str) -> str:
-    """Return plain text as HTML."""
+    """Return plain text as HTML; `name` is the argument in the error."""
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected text, got {text!r} of type {type(text).__name__}")
     return escape(text)
 
 
 def _legend(best: Mapping[str, str]) -> str:
-    """Return what the marks of a table mean."""
-    columns = {way: ", ".join(name for name, direction in best.items() if direction == way) for way in _BETTER}
-    meaning = "; ".join(f"{names}: {_BETTER[way]} is better" for way, names in columns.items() if names)
+    """Return the sentence that explains the marks of a table."""
+    columns = {which: ", ".join(name for name in best if best[name] == which) for which in _BETTER}
+    meaning = "; ".join(f"{names}: {_BETTER[which]} is better" for which, names in columns.items() if names)
     return f"Best in bold, second best underlined ({meaning})."
 
 
@@ -257,7 +250,7 @@ def _class_of(cells: Iterable[Cell]) -> str:
     return ' class="number"' if any(map(_is_number, cells)) else ""
 
 
-def _set_column(cells: Sequence[Cell], best: str | None, *, is_row_name: bool) -> list[str]:
+def _column_to_html(cells: Sequence[Cell], best: str | None, *, is_row_name: bool) -> list[str]:
     """Return the cells of a column as HTML."""
     texts = _format_column(cells)
     marks: dict[str, str] = {}
@@ -276,7 +269,7 @@ def _set_column(cells: Sequence[Cell], best: str | None, *, is_row_name: bool) -
 
 
 def _format_column(cells: Sequence[Cell]) -> list[str]:
-    """Return cells as text; the largest float has four digits, and all have its number of decimals."""
+    """Return the cells as text; the largest float has four digits, all have equal decimals."""
     floats = [abs(float(c)) for c in cells if _is_number(c) and not isinstance(c, Integral)]
     largest = max((size for size in floats if math.isfinite(size)), default=0.0)
     decimals = max(0, 3 - math.floor(math.log10(largest))) if 1e-4 <= largest < 1e7 else None
@@ -287,78 +280,9 @@ def _format_column(cells: Sequence[Cell]) -> list[str]:
         if not _is_number(cell) or isinstance(cell, Integral):
             return str(cell)
         value = float(cell)
-        # What would read as zero but is not keeps its digits.
+        # A number other than 0 keeps its digits if rounding would show 0.
         if decimals is None or (value != 0 and round(value, decimals) == 0):
             return f"{value:.4g}"
         return f"{value:.{decimals}f}"
 
     return [show(cell) for cell in cells]
-
-
-class _HeavyFigureError(Exception):
-    pass
-
-
-class _LightText(io.StringIO):
-    """Stops the drawing of a heavy figure early: at 100,000 points after 0.1 s instead of 5 s."""
-
-    def write(self, text: str) -> int:
-        if self.tell() + len(text) > _LIGHT_FIGURE:
-            raise _HeavyFigureError
-        return super().write(text)
-
-
-def _figure_of(drawn: object) -> Any:
-    """Return the figure that axes belong to."""
-    require_matplotlib("HtmlReport.figure")
-    from matplotlib.figure import Figure
-
-    # Twice, because axes may lie in a subfigure.
-    figure = getattr(getattr(drawn, "figure", None), "figure", None)
-    if not isinstance(figure, Figure):
-        raise TypeError(f"figure: expected a matplotlib Figure or Axes, got {type(drawn).__name__}")
-    return figure
-
-
-def _draw(figure: Any, prefix: str, alt: str) -> str:
-    """Return a figure as an element of HTML; `alt` is escaped already."""
-    from matplotlib import rc_context
-
-    with rc_context(_SVG_SETTINGS), suppress(_HeavyFigureError):
-        svg = _LightText()
-        figure.savefig(svg, format="svg", dpi=_DPI, bbox_inches="tight", metadata=_SVG_METADATA)
-        return _inline_svg(svg.getvalue(), prefix, alt)
-    png = io.BytesIO()
-    figure.savefig(png, format="png", dpi=_DPI, bbox_inches="tight", metadata={"Software": None})
-    # The header of a PNG gives its width and height at a fixed place.
-    content = png.getvalue()
-    width, height = (int.from_bytes(content[at : at + 4]) // _DENSITY for at in (16, 20))
-    data = base64.b64encode(content).decode("ascii")
-    return f'<img src="data:image/png;base64,{data}" width="{width}" height="{height}" alt="{alt}">'
-
-
-def _inline_svg(svg: str, prefix: str, alt: str) -> str:
-    """Return an SVG document as an element of HTML whose ids and styles cannot meet those of another figure.
-
-    Parsing drops the prolog, the document type and the comments. HTML knows the namespaces by itself.
-    """
-    root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        attributes = list(element.items())
-        element.attrib.clear()
-        for qualified, value in attributes:
-            name = qualified.rpartition("}")[2]
-            if name == "id":
-                value = f"{prefix}-{value}"
-            elif name == "href" and value.startswith("#"):
-                value = f"#{prefix}-{value[1:]}"
-            elif name == "href" and not value.startswith("data:image/"):
-                # A link set on an artist: a figure is no place to leave the report from.
-                continue
-            element.set(name, value.replace("url(#", f"url(#{prefix}-"))
-        if element.tag == "style":
-            element.text = f"#{prefix} {element.text}"
-    root.set("xmlns", _SVG_NAMESPACE)
-    markup = ElementTree.tostring(root, encoding="unicode")
-    return markup.replace("<svg", f'<svg role="img" aria-label="{alt}"', 1)

@@ -24,16 +24,16 @@ from .._search.result import SearchResult
 from .._support.arguments import check_integer
 from .console import Console
 from .files import ViewFiles, read_views
-from .outputs import Outputs, named_rows, open_outputs
+from .outputs import Outputs, open_outputs, sample_ids
 from .pictures import figures_closed, prepare_pictures
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a command is to do.
+    """Arguments of a command.
 
-    `reading` and `building` are arguments of :func:`read_views` and :func:`build_operators`; `fitting`
-    are the settings of the pipeline.
+    `reading` and `building` are the arguments of :func:`read_views` and :func:`build_operators`;
+    `fitting` contains the settings of the pipeline.
     """
 
     files: list[Path]
@@ -52,7 +52,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job computed; `ami` is the agreement with the given classes, if there are any."""
+    """Results of a job; `ami` is the agreement with the given classes, None if there are none."""
 
     data: ViewFiles
     ops: OperatorSet
@@ -63,12 +63,12 @@ class Outcome:
 
     @property
     def labels(self) -> NDArray[np.int32] | None:
-        """The clusters, or None."""
+        """The clusters; None if the job computes only coordinates."""
         return None if self.fit.labelling is None else self.fit.labelling.labels
 
 
 def run(job: Job, console: Console) -> None:
-    """Run the job; all files appear at the end."""
+    """Run the job and write all files at the end."""
     with console.exit_codes(), open_outputs(job.output) as outputs:
         if job.with_report:
             prepare_pictures("--report")
@@ -81,9 +81,9 @@ def run(job: Job, console: Console) -> None:
             with _timed(outcome.seconds, "report"), console.collect_warnings(), figures_closed():
                 write_report(job, outcome, console.warnings, outputs.path("report.html"))
         placed = outputs.publish()
-        console.say()
+        console.print()
         for path in placed:
-            console.say(f"wrote {path}")
+            console.print(f"wrote {path}")
         console.document(_summary(outcome, console.warnings, placed))
 
 
@@ -99,75 +99,72 @@ def _compute(job: Job, console: Console) -> Outcome:
     with _timed(seconds, "reading"):
         data = read_views(job.files, **job.reading)
     shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
-    console.say(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
-    how = job.fitting
+    console.print(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
+    settings = job.fitting
     with _timed(seconds, "operators"):
-        kernel = kernel_for(job.building["kernel"], how.strategy, job.building["preset"])
+        kernel = kernel_for(job.building["kernel"], settings.strategy, job.building["preset"])
         building = {**job.building, "kernel": kernel}
-        ops = build_operators(data.views, n_jobs=how.n_jobs, random_state=how.random_state, **building)
+        ops = build_operators(data.views, n_jobs=settings.n_jobs, random_state=settings.random_state, **building)
     checked = ops.check()
-    if how.n_components is not None:
-        # Before the search, which does not check it.
-        check_integer("n_components", how.n_components, minimum=1, maximum=ops.n_samples - 1)
+    if settings.n_components is not None:
+        # The search does not check n_components, and the embedding checks it only after the search.
+        check_integer("n_components", settings.n_components, minimum=1, maximum=ops.n_samples - 1)
 
-    def observe(stage: str, found: Any, took: float) -> None:
-        seconds[stage] = took
-        if (text := _describe(found)) is not None:
-            console.say(text)
+    def observe(stage: str, result: Any, stage_seconds: float) -> None:
+        seconds[stage] = stage_seconds
+        if (text := _describe(result)) is not None:
+            console.print(text)
 
-    fit = fit_operators(ops, how, observe)
+    fit = fit_operators(ops, settings, observe)
     outcome = Outcome(data, ops, checked, fit, None, seconds)
     if outcome.labels is None:
         return outcome
-    console.say(f"clusters of {', '.join(map(str, sorted(np.bincount(outcome.labels), reverse=True)))} samples")
+    console.print(f"clusters of {', '.join(map(str, sorted(np.bincount(outcome.labels), reverse=True)))} samples")
     if data.labels is None:
         return outcome
     from sklearn.metrics import adjusted_mutual_info_score
 
     ami = float(adjusted_mutual_info_score(data.labels, outcome.labels))
-    console.say(f"adjusted mutual information with the given classes: {ami:.3f}")
+    console.print(f"adjusted mutual information with the given classes: {ami:.3f}")
     return replace(outcome, ami=ami)
 
 
-def _describe(found: Any) -> str | None:
-    """Return one line on the result of a stage, or None."""
-    if isinstance(found, TimeSelection):
-        return f"diffusion time {found.t}, the knee of the entropy"
-    if isinstance(found, ClusterSelection):
-        return f"{found.n_clusters} clusters, the knee of stability times information"
-    if not isinstance(found, SearchResult):
+def _describe(result: Any) -> str | None:
+    """Return one line about the result of a stage, or None."""
+    if isinstance(result, TimeSelection):
+        return f"diffusion time {result.t}, the knee of the entropy"
+    if isinstance(result, ClusterSelection):
+        return f"{result.n_clusters} clusters, the knee of stability times information"
+    if not isinstance(result, SearchResult):
         return None
-    stopped = f", stopped by {found.stopped}" if found.stopped else ""
-    if found.trajectory is None:
-        return f"consensus of {len(found.trajectories)} of {found.n_evaluations} trajectories{stopped}"
-    score = f": score {found.score:.6g}, the best of {found.n_evaluations}" if math.isfinite(found.score) else ""
-    return f"{found.trajectory!r}{score}{stopped}"
+    stopped = f", stopped by {result.stopped}" if result.stopped else ""
+    if result.trajectory is None:
+        return f"consensus of {len(result.trajectories)} of {result.n_evaluations} trajectories{stopped}"
+    score = f": score {result.score:.6g}, the best of {result.n_evaluations}" if math.isfinite(result.score) else ""
+    return f"{result.trajectory!r}{score}{stopped}"
 
 
 def _write(outcome: Outcome, outputs: Outputs) -> None:
     result, coordinates = outcome.fit.result, outcome.fit.coordinates
-    rows = named_rows(outcome.data.sample_names, len(coordinates))
+    samples = sample_ids(outcome.data.sample_names, len(coordinates))
     if outcome.labels is not None:
-        columns = {"sample": rows, "label": outcome.labels.tolist()}
+        columns = {"sample": samples, "label": outcome.labels.tolist()}
         if result.agreement is not None:
             columns["confidence"] = result.agreement.confidence.tolist()
         outputs.table("labels", list(columns), list(columns.values()))
     names = [f"coordinate {c + 1}" for c in range(coordinates.shape[1])]
-    outputs.table("coordinates", ["sample", *names], [rows, *coordinates.T.tolist()])
+    outputs.table("coordinates", ["sample", *names], [samples, *coordinates.T.tolist()])
     result.save(outputs.path("search.json"))
     steps = {"members": outcome.ops.names, **_steps(result)}
     outputs.path("trajectory.json").write_text(json.dumps(steps, indent=2), encoding="utf-8")
 
 
 def _steps(result: SearchResult) -> dict[str, Any]:
-    """Return the answer as JSON values: a sequence and weights, or the weights of all trajectories."""
+    """Return the JSON values of a trajectory, or of all trajectories of a consensus."""
     if result.trajectory is None:
         return {"sequence": None, "weights": None, "consensus": [W.weights.tolist() for W in result.trajectories]}
     sequence = result.trajectory.sequence
-    return {
-        "sequence": None if sequence is None else list(sequence),
-        "weights": result.trajectory.weights.tolist(),
-    }
+    return {"sequence": None if sequence is None else list(sequence), "weights": result.trajectory.weights.tolist()}
 
 
 def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[str, Any]:

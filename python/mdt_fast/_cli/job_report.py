@@ -18,7 +18,7 @@ from .html_report import HtmlReport
 if TYPE_CHECKING:
     from .job import Job, Outcome
 
-# Lower bounds of the ranges of confidence.
+# Lower bounds of the intervals in the table of confidences.
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
@@ -37,23 +37,22 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
     report.section("Views")
     views = [(name, data.sources[name], int(view.shape[1])) for name, view in data.views.items()]
-    report.table(["view", "from", "columns"], views)
+    report.table(["view", "source", "columns"], views)
     report.table(
         ["member", "stays put", "parts", "isolated", "duplicates"],
         [
             [m.name, m.mean_self_probability, m.n_components, m.n_isolated, m.n_duplicates]
             for m in outcome.checked.members
         ],
-        caption="The random walk of each view.",
+        caption="The random walk of each member of the operator set.",
     )
     if outcome.labels is not None:
         _add_views(report, job, outcome)
     report.warnings(warnings)
     if selection is not None:
         report.section("Diffusion time")
-        report.figure(
-            plot.entropy(selection), "Entropy of the singular values over time; the knee is the time."
-        )
+        caption = "Entropy of the singular values over time; the knee is the diffusion time."
+        report.figure(plot.entropy(selection), caption)
     if result.agreement is not None:
         report.section("Consensus")
         _add_consensus(report, outcome, result.agreement)
@@ -79,13 +78,13 @@ def _subtitle(result: SearchResult) -> str:
 
 
 def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
-    result, how = outcome.fit.result, job.fitting
+    result, settings = outcome.fit.result, job.fitting
     found = view_report(
         outcome.ops,
         labels=outcome.labels,
         t=result.t or len(result.trajectories[0]),
-        random_state=how.random_state,
-        n_jobs=how.n_jobs,
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
     )
     numbers = np.column_stack([found.stay, found.alone, found.adds, found.weights]).tolist()
     report.table(
@@ -94,9 +93,9 @@ def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
             [name, *(None if math.isnan(value) else value for value in row), remark]
             for name, row, remark in zip(found.names, numbers, found.remark, strict=True)
         ],
-        caption="What each view says about the clusters. stay: how much more often than by chance a step that moves "
-        "stays in its cluster; alone: agreement (AMI) of the clusters of this view alone; adds: how much the clusters "
-        "of the mean of all views change without it; weight: how much to trust it.",
+        caption="Relation of each view to the clusters. stay: probability above chance that a moving step stays in "
+        "its cluster; alone: AMI of the clusters of this view alone with the clusters; adds: change of the clusters "
+        "of the mean of all views if this view is left out; weight: suggested weight of the view.",
     )
     report.figure(plot.views(found), "The same numbers for each view.")
 
@@ -112,16 +111,19 @@ def _add_consensus(report: HtmlReport, outcome: Outcome, agreement: Agreement) -
     confidence = agreement.confidence
     report.table(
         ["confidence", "samples"],
-        [[f"{low:.1f} to {low + 0.2:.1f}", int(((confidence > low) & (confidence <= low + 0.2)).sum())] for low in _FIFTHS],
-        caption="Mean share of its cluster that a trajectory assigns to the same cluster as the sample.",
+        [
+            [f"{low:.1f} to {low + 0.2:.1f}", int(((confidence > low) & (confidence <= low + 0.2)).sum())]
+            for low in _FIFTHS
+        ],
+        caption="The confidence of a sample is the share of its cluster that a trajectory assigns to the same cluster "
+        "as the sample, averaged over the trajectories.",
     )
 
 
 def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
     result = outcome.fit.result
-    report.figure(plot.weights(result), "The share of each view at each step; the first step is on the left.")
-    is_search = result.n_evaluations > 1
-    if is_search and all(isinstance(candidate, tuple) for candidate in result.candidates):
+    report.figure(plot.weights(result), "Weight of each member at each step; the first step is on the left.")
+    if result.n_evaluations > 1 and all(isinstance(candidate, tuple) for candidate in result.candidates):
         report.figure(plot.tree(result), "All evaluated sequences; the radius is the length.")
         depths = np.unique(result.history["depth"])
         best = [result.history["score"][result.history["depth"] == depth].max() for depth in depths]
@@ -147,19 +149,19 @@ def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
 
 
 def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
-    """Compare the answer with each view alone, after as many steps, and with the mean of all views."""
-    ops, result, how = outcome.ops, outcome.fit.result, job.fitting
+    """Compare the result with each view alone and with the mean of all views, at the same length."""
+    ops, result, settings = outcome.ops, outcome.fit.result, job.fitting
     steps = result.t or 1 if result.trajectory is None else len(result.trajectory)
-    ways: dict[str, Any] = {name: [view] * steps for view, name in enumerate(ops.names[: ops.n_views])}
-    ways["mean of the views"] = np.full((steps, len(ops)), 1 / len(ops))
-    if result.trajectory is not None:
-        ways["found"] = result.trajectory
     names = ops.names[: ops.n_views]
-    # The quality that was scored: "auto" depends on the strategy.
-    options = {"quality": result.quality, "view_weights": how.view_weights, "random_state": how.random_state}
+    trajectories: dict[str, Any] = {name: [view] * steps for view, name in enumerate(names)}
+    trajectories["mean of the views"] = np.full((steps, len(ops)), 1 / len(ops))
+    if result.trajectory is not None:
+        trajectories["found"] = result.trajectory
+    # The result has the name of the quality that "auto" stands for.
+    options = {"quality": result.quality, "view_weights": settings.view_weights, "random_state": settings.random_state}
     scores, agreements = {}, {}
-    for name, way in ways.items():
-        found = search(ops, result.settings["n_clusters"], strategy=way, progress=False, **options)
+    for name, trajectory in trajectories.items():
+        found = search(ops, result.settings["n_clusters"], strategy=trajectory, progress=False, **options)
         scores[name] = found.score
         if outcome.data.labels is not None:
             from sklearn.metrics import adjusted_mutual_info_score
@@ -173,10 +175,10 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     report.section("Each view alone, and together")
     report.figure(
         plot.scores(scores, groups=groups, label="score"),
-        f"How well the clusters of each view alone, after as many steps ({steps}), and of fusions fit all views.",
+        f"Scores, on all views, of the clusters of each view alone and of fusions (number of steps: {steps}).",
     )
     if agreements:
         report.figure(
             plot.scores(agreements, groups=groups, label="AMI"),
-            "Agreement of the same clusters with the given classes.",
+            "Adjusted mutual information of the same clusters with the given classes.",
         )

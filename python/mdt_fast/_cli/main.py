@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""Commands and options of `mdt-fast`. A command imports its module when it runs."""
 
 from __future__ import annotations
 
@@ -30,63 +30,63 @@ Examples:
   mdt-fast doctor --samples 1000000 --views 2
 
 \b
-Completion of commands and options, for bash (zsh and fish alike):
+Shell completion for bash (zsh_source and fish_source for other shells):
   eval "$(_MDT_FAST_COMPLETE=bash_source mdt-fast)"
 """
 
 
-class _AutoOr(click.ParamType):  # type: ignore[type-arg]
-    """A word such as "auto", or a positive number."""
+class _KeywordOrInt(click.ParamType):  # type: ignore[type-arg]
+    """Type of an option that is a keyword, such as "auto", or an integer."""
 
-    def __init__(self, word: str) -> None:
-        self._word = word
-        self.name = f"{word}|INTEGER"
+    def __init__(self, keyword: str) -> None:
+        self._keyword = keyword
+        self.name = f"{keyword}|INTEGER"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word or the number."""
-        if value == self._word or isinstance(value, int):
+        """Return the keyword or the integer."""
+        if value == self._keyword or isinstance(value, int):
             return value
         try:
             return int(value)
         except ValueError:
-            self.fail(f"expected {self._word!r} or an integer, got {value!r}", param, ctx)
+            self.fail(f"expected {self._keyword!r} or an integer, got {value!r}", param, ctx)
 
 
-_IN = [
+_INPUT = [
     click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path)),
     click.option("--select", "-s", multiple=True, metavar="VIEW", help="Read only this view (repeat for several)."),
     click.option(
-        "--drop-columns", multiple=True, metavar="COLUMN", help="Leave out a column of a table (repeat for several)."
+        "--drop-columns", multiple=True, metavar="COLUMN", help="Ignore this column of a table (repeat for several)."
     ),
     click.option(
         "--labels",
         metavar="COLUMN",
-        help="The true classes, to compare with: a column, or an array of an .npz.",
+        help="Known classes, to compare with the clusters: a column, or an array of an .npz file.",
     ),
 ]
 _GRAPH = [
     click.option(
-        "--n-neighbors", "-k", type=_AutoOr("log"), default="log", show_default=True, help="Neighbours of a sample."
+        "--n-neighbors", "-k", type=_KeywordOrInt("log"), default="log", show_default=True, help="Number of neighbours."
     ),
     click.option(
         "--kernel",
         type=click.Choice(["auto", *KERNELS]),
         default="auto",
         show_default=True,
-        help="Affinity of neighbours.",
+        help="Kernel of the affinities.",
     ),
     click.option(
         "--metric",
         type=click.Choice(["euclidean", "cosine", "correlation", "manhattan"]),
         default="euclidean",
         show_default=True,
-        help="Distance of samples.",
+        help="Distance between samples.",
     ),
-    click.option("--preset", type=click.Choice(["published"]), help="The choices behind the published figures."),
-    click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision; that of the views by default."),
+    click.option("--preset", type=click.Choice(["published"]), help="Settings of the published results."),
+    click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision; by default that of the views."),
 ]
 _SEARCH = [
-    click.option("--t", type=_AutoOr("auto"), default="auto", show_default=True, help="Diffusion time."),
+    click.option("--t", type=_KeywordOrInt("auto"), default="auto", show_default=True, help="Diffusion time."),
     click.option(
         "--option",
         "options",
@@ -94,36 +94,39 @@ _SEARCH = [
         metavar="NAME=VALUE",
         help="An option of the strategy, for example width=3 or max_steps=4 (repeat for several).",
     ),
-    click.option("--max-evaluations", type=int, help="Number of candidates after which the best one is returned."),
-    click.option("--time-limit", type=float, metavar="SECONDS", help="Time after which the best candidate is returned."),
+    click.option("--max-evaluations", type=int, help="Return the best candidate after this number of candidates."),
+    click.option("--time-limit", type=float, metavar="SECONDS", help="Return the best candidate after this time."),
     click.option(
         "--checkpoint",
         type=click.Path(path_type=Path, dir_okay=False),
         help="File from which an interrupted search resumes.",
     ),
 ]
-_OUT = [
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="One seed, one result."),
-    click.option("--jobs", "-j", type=int, help="Threads; all by default."),
-    click.option(
-        "--output",
-        "-o",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=Path("mdt-fast-output"),
-        show_default=True,
-        help="Folder for the results.",
-    ),
-    click.option("--report/--no-report", default=True, show_default=True, help="Write report.html (needs matplotlib)."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."),
-    click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors."),
-]
+_SEED = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers."
+)
+_JOBS = click.option("--jobs", "-j", type=int, help="Number of threads; by default all.")
+_OUTPUT = click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("mdt-fast-output"),
+    show_default=True,
+    help="Folder for the results.",
+)
+_REPORT = click.option(
+    "--report/--no-report", default=True, show_default=True, help="Write report.html (needs matplotlib)."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print only one JSON document.")
+_QUIET = click.option("--quiet", "-q", is_flag=True, help="Print only errors.")
+_JOB = [*_SEARCH, *_GRAPH, _SEED, _JOBS, _OUTPUT, _REPORT, _JSON, _QUIET]
 
 
-def _options(*groups: list[Callable[[Any], Any]]) -> Callable[[F], F]:
-    """Give a command the options of several groups, in their order."""
+def _options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Return a decorator that adds options to a command, in their order."""
 
     def decorate(command: F) -> F:
-        for option in [option for group in groups for option in group][::-1]:
+        for option in reversed(options):
             command = option(command)
         return command
 
@@ -131,7 +134,7 @@ def _options(*groups: list[Callable[[Any], Any]]) -> Callable[[F], F]:
 
 
 class _Commands(click.Group):
-    """Commands that answer wrong usage with a document too, if one is asked for."""
+    """Commands that also print a JSON document after wrong usage, if `--json` is given."""
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         """Run a command."""
@@ -139,7 +142,7 @@ class _Commands(click.Group):
         return super().main(args, *rest, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Find the command and its options, and call it."""
+        """Parse the options of the command and call it."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -150,25 +153,15 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mdt-fast")
 def cli() -> None:
-    """Multi-view diffusion geometry: clusters and coordinates of samples seen in several views."""
+    """Multi-view diffusion geometry: cluster and embed samples that have several views."""
 
 
 def _command_line() -> str:
     return shlex.join(["mdt-fast", *sys.argv[1:]])
 
 
-def _count(ctx: click.Context, param: click.Parameter, value: str) -> int | str:
-    """Return a whole number, or "auto"."""
-    if value == "auto":
-        return value
-    try:
-        return int(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a valid integer, nor auto.", ctx, param) from None
-
-
 def _strategy_with(name: str, options: Sequence[str]) -> Any:
-    """Return the strategy with options given as NAME=VALUE."""
+    """Return a strategy with the options NAME=VALUE."""
     values = {}
     for option in options:
         key, separator, value = option.partition("=")
@@ -184,8 +177,8 @@ def _strategy_with(name: str, options: Sequence[str]) -> Any:
         raise click.BadParameter(str(error), param_hint="--option") from None
 
 
-def _job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> None:
-    """Sort the options by the function that takes them, and run."""
+def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> None:
+    """Group the options by the function that takes them, and run the job."""
     from .job import Job, run
 
     console = Console(as_json=given.pop("as_json"), quiet=given.pop("quiet"))
@@ -217,26 +210,25 @@ Examples:
   mdt-fast cluster views.npz --n-clusters 7 --labels target --strategy direct
   mdt-fast cluster cells.h5mu --n-clusters 12 --select rna/obsm/X_pca --select prot"""
 )
-@_options(_IN)
-@click.option(
-    "--n-clusters", "-n", metavar="INTEGER|auto", callback=_count, required=True, help="Number of clusters, or auto."
-)
-@click.option("--strategy", type=click.Choice([*BY_NAME]), default="auto", show_default=True, help="How to search.")
+@_options(*_INPUT)
+@click.option("--n-clusters", "-n", type=_KeywordOrInt("auto"), required=True, help="Number of clusters, or auto.")
+@click.option("--strategy", type=click.Choice([*BY_NAME]), default="auto", show_default=True, help="Search strategy.")
 @click.option(
     "--quality",
     type=click.Choice(["auto", *QUALITIES]),
     default="auto",
     show_default=True,
-    help="What a good trajectory is.",
+    help="Score of a trajectory.",
 )
-@_options(_SEARCH, _GRAPH, _OUT)
+@_options(*_JOB)
 def cluster(files: tuple[Path, ...], n_clusters: int | str, **given: Any) -> None:
-    """Cluster samples seen in several views.
+    """Cluster samples that have several views.
 
-    FILES hold the views, rows are the same samples: .npy, .npz, .csv, .tsv, .parquet, .h5ad, .h5mu; one file with
-    several views or several files. Writes labels.csv, coordinates.csv, trajectory.json, search.json and report.html.
+    FILES is one file with several views, or several files (.npy, .npz, .csv, .tsv, .parquet, .h5ad,
+    .h5mu). The rows of all views are the same samples. The command writes labels.csv,
+    coordinates.csv, trajectory.json, search.json and report.html.
     """
-    _job(files, given, n_clusters=n_clusters, n_components=None, with_labels=True)
+    _run_job(files, given, n_clusters=n_clusters, n_components=None, with_labels=True)
 
 
 @cli.command(
@@ -245,24 +237,25 @@ Examples:
   mdt-fast embed image.npy text.npy
   mdt-fast embed cells.h5ad --select X --select obsm/protein --n-components 3"""
 )
-@_options(_IN)
+@_options(*_INPUT)
 @click.option("--n-components", "-d", type=int, default=2, show_default=True, help="Number of coordinates.")
 @click.option(
     "--strategy",
     type=click.Choice(["contrastive", "mean", "random", "convex"]),
     default="contrastive",
     show_default=True,
-    help="How to find the trajectory without clusters.",
+    help="Search strategy; these need no clusters.",
 )
-@_options(_SEARCH, _GRAPH, _OUT)
+@_options(*_JOB)
 def embed(files: tuple[Path, ...], n_components: int, **given: Any) -> None:
-    """Embed samples seen in several views.
+    """Embed samples that have several views.
 
-    FILES hold the views, rows are the same samples: .npy, .npz, .csv, .tsv, .parquet, .h5ad, .h5mu; one file with
-    several views or several files. Writes coordinates.csv, trajectory.json, search.json and report.html.
+    FILES is one file with several views, or several files (.npy, .npz, .csv, .tsv, .parquet, .h5ad,
+    .h5mu). The rows of all views are the same samples. The command writes coordinates.csv,
+    trajectory.json, search.json and report.html.
     """
     quality = "contrastive" if given["strategy"] == "contrastive" else None
-    _job(files, given, n_clusters=None, n_components=n_components, with_labels=False, quality=quality)
+    _run_job(files, given, n_clusters=None, n_components=n_components, with_labels=False, quality=quality)
 
 
 @cli.command(
@@ -271,12 +264,12 @@ Examples:
   mdt-fast demo
   mdt-fast demo --seed 1 --output digits"""
 )
-@_options([option for option in _OUT if option is not _OUT[3]])
+@_options(_SEED, _JOBS, _OUTPUT, _JSON, _QUIET)
 def demo(output: Path, seed: int, jobs: int | None, as_json: bool, quiet: bool) -> None:
-    """Cluster bundled digits in every way there is, and show how they compare.
+    """Compare all methods on handwritten digits.
 
-    Three views of 1,797 handwritten digits that scikit-learn brings; no network. Prints a table, writes pictures and
-    report.html.
+    The data are three views of the 1,797 digits that scikit-learn contains; no download is needed.
+    The command prints a table and writes pictures and report.html.
     """
     from .demo import run
 
@@ -289,15 +282,16 @@ Examples:
   mdt-fast study --quick
   mdt-fast study --output results --jobs 8"""
 )
-@click.option("--quick", is_flag=True, help="Fewer runs and points: ten minutes instead of an hour.")
-@_options([option for option in _OUT if option not in (_OUT[1], _OUT[3])])
-@click.option("--jobs", "-j", type=int, default=-1, show_default=True, help="Workers; -1 is one for each core.")
+@click.option("--quick", is_flag=True, help="Use fewer runs and points: ten minutes instead of an hour.")
+@_options(_SEED, _OUTPUT, _JSON, _QUIET)
+@click.option("--jobs", "-j", type=int, default=-1, show_default=True, help="Number of workers; -1: one per core.")
 def study(output: Path, quick: bool, seed: int, jobs: int, as_json: bool, quiet: bool) -> None:
-    """Reproduce the published tables and figures on the data at hand.
+    """Reproduce the published tables and figures.
 
-    Missing data sets are downloaded where that is possible and left out where not. Every clustering is appended to
-    rows.csv in the output folder as soon as it is known; a study that was broken off goes on from there. Writes
-    results.md with ours beside the published figures, pictures, and tables in Markdown and LaTeX.
+    Missing data sets are downloaded; data sets that cannot be downloaded are skipped. The result of
+    each clustering is appended to rows.csv in the output folder, from which an interrupted study
+    resumes. The command writes results.md, which compares the results with the published ones,
+    pictures, and tables in Markdown and LaTeX.
     """
     from .study import run
 
@@ -310,26 +304,18 @@ Examples:
   mdt-fast doctor
   mdt-fast doctor --samples 1000000 --views 3 --dtype float32"""
 )
-@click.option(
-    "--samples",
-    type=click.IntRange(min=2),
-    default=1_000_000,
-    show_default=True,
-    help="Plan the memory for so many samples,",
-)
-@click.option("--views", type=click.IntRange(min=1), default=2, show_default=True, help="in so many views,")
-@click.option(
-    "--n-neighbors", type=click.IntRange(min=1), default=15, show_default=True, help="with so many neighbours,"
-)
-@click.option("--n-clusters", type=click.IntRange(min=1), default=10, show_default=True, help="and so many clusters.")
+@click.option("--samples", type=click.IntRange(min=2), default=1_000_000, show_default=True, help="Number of samples.")
+@click.option("--views", type=click.IntRange(min=1), default=2, show_default=True, help="Number of views.")
+@click.option("--n-neighbors", type=click.IntRange(min=1), default=15, show_default=True, help="Number of neighbours.")
+@click.option("--n-clusters", type=click.IntRange(min=1), default=10, show_default=True, help="Number of clusters.")
 @click.option(
     "--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True, help="Precision."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+@_JSON
 def doctor(samples: int, views: int, n_neighbors: int, n_clusters: int, dtype: str, as_json: bool) -> None:
-    """Check the installation, and how much memory a job would take."""
-    from .doctor import examine
+    """Check the installation and estimate the memory of a beam search of a given size."""
+    from .doctor import check_installation
 
     console = Console(as_json=as_json)
     with console.exit_codes():
-        sys.exit(0 if examine(console, samples, views, n_neighbors, n_clusters, dtype) else FAILED)
+        sys.exit(0 if check_installation(console, samples, views, n_neighbors, n_clusters, dtype) else FAILED)

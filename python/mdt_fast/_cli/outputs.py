@@ -1,4 +1,4 @@
-"""Result files: all of them appear together at the end, or none does."""
+"""Result files, which are written all together at the end of a command or not at all."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 
 class OutputError(OSError):
-    """A place where results cannot be written; the message names it."""
+    """Error for a folder in which results cannot be written; the message names the folder."""
 
 
 class Outputs:
-    """Files under way: written to a hidden folder inside `folder`, moved into place by `publish`."""
+    """Result files in a hidden folder inside `folder`; `publish` moves them to `folder`."""
 
     def __init__(self, folder: Path, staging: Path) -> None:
         self.folder = folder
@@ -27,19 +27,19 @@ class Outputs:
         self._staging = staging
 
     def path(self, name: str) -> Path:
-        """Return where to write a file that will be called `name`."""
+        """Return the path to which to write the file `name`."""
         self.files.append(name)
         return self._staging / name
 
     def table(self, name: str, header: Sequence[str], columns: Sequence[Sequence[Any] | NDArray[Any]]) -> None:
-        """Write columns as CSV."""
+        """Write columns to the CSV file `name`.csv."""
         with self.path(f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(header)
             writer.writerows(zip(*columns, strict=True))
 
     def publish(self) -> list[Path]:
-        """Move the files into place, over earlier ones of the same names; return where they are."""
+        """Move the files to the folder, over older files of the same names; return their paths."""
         placed = [self.folder / name for name in self.files]
         old = self._staging / "old"
         old.mkdir()
@@ -53,18 +53,21 @@ class Outputs:
                 moved.append(target)
                 (self._staging / target.name).replace(target)
         except BaseException:
-            # Back to how it was, as far as that goes.
+            # Restore the older files.
             for target in moved:
                 target.unlink(missing_ok=True)
-            for earlier in old.iterdir():
-                earlier.replace(self.folder / earlier.name)
+            for older in old.iterdir():
+                older.replace(self.folder / older.name)
             raise
         return placed
 
 
 @contextmanager
 def open_outputs(folder: Path) -> Iterator[Outputs]:
-    """Make sure at the start that results can be written to `folder`; leave no trace of a run that fails."""
+    """Create `folder`, and remove it again if it is empty at the end.
+
+    A folder that cannot be written to raises OutputError before the computation.
+    """
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,12 +79,12 @@ def open_outputs(folder: Path) -> Iterator[Outputs]:
         yield Outputs(folder, staging)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-        for made in missing:
+        for created in missing:
+            # Folders with results are not empty and cannot be removed.
             with suppress(OSError):
-                # Refuses if there is something in it: the results.
-                made.rmdir()
+                created.rmdir()
 
 
-def named_rows(sample_names: list[str] | None, n_samples: int) -> Sequence[Any]:
-    """Return what stands in the first column of a table: the names of the samples, or their numbers."""
+def sample_ids(sample_names: list[str] | None, n_samples: int) -> Sequence[Any]:
+    """Return the sample names, or the indices of the samples if they have no names."""
     return np.arange(n_samples).tolist() if sample_names is None else sample_names

@@ -1,4 +1,4 @@
-"""Drawing without a screen."""
+"""Settings of matplotlib for the commands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from .._support.plotting import require_matplotlib
 
 
-def prepare_pictures(what: str) -> None:
-    """Find out before hours of work, not after them, whether pictures can be drawn; draw them without a screen."""
-    require_matplotlib(what)
+def prepare_pictures(needed_by: str) -> None:
+    """Select a matplotlib backend without display.
+
+    A missing matplotlib raises ImportError before the computation.
+    """
+    require_matplotlib(needed_by)
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -18,7 +21,7 @@ def prepare_pictures(what: str) -> None:
 
 @contextmanager
 def figures_closed() -> Iterator[None]:
-    """Close the figures that were made inside; pyplot would keep them."""
+    """Close all pyplot figures at the end; pyplot keeps them in memory otherwise."""
     import matplotlib.pyplot as plt
 
     try:

@@ -1,4 +1,4 @@
-"""`mdt-fast study`: the published study on the data at hand, as a document with tables and figures."""
+"""The command `mdt-fast study`, which repeats the published study."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from .pictures import figures_closed, prepare_pictures
 
 
 def run(output: Path, quick: bool, seed: int, n_jobs: int, command: str, console: Console) -> None:
-    """Run the study, or what is left of it; rows are kept from the first one on."""
-    goes_on = "interrupted; the same command goes on from here"
-    with console.exit_codes(interrupted=goes_on):
+    """Run the study; rows of an earlier run in the same folder are not computed again."""
+    with console.exit_codes(interrupted="interrupted; the same command resumes the study"):
         prepare_pictures("mdt-fast study")
         try:
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"--output: expected a folder that can be written to, got {output}: {error}") from None
-        began = time.perf_counter()
+        start = time.perf_counter()
         with console.collect_warnings():
             study = run_paper(
                 QUICK if quick else WHOLE,
@@ -30,16 +29,16 @@ def run(output: Path, quick: bool, seed: int, n_jobs: int, command: str, console
                 random_state=seed,
                 n_jobs=n_jobs,
                 progress=console.shows_progress,
-                say=console.say,
+                say=console.print,
             )
         with figures_closed():
             written = write_results(study, output, command)
         table = study.tables["published"]
-        console.say(f"\n{table.to_markdown()}\n")
+        console.print(f"\n{table.to_markdown()}\n")
         cells = list(compare(table))
         agreeing = sum(cell.agrees for cell in cells)
-        console.say(f"{agreeing} of {len(cells)} published cells are within two standard deviations.")
-        console.say(f"{(time.perf_counter() - began) / 60:.1f} minutes; see {output / 'results.md'}")
+        console.print(f"{agreeing} of {len(cells)} published cells are within two standard deviations.")
+        console.print(f"{(time.perf_counter() - start) / 60:.1f} minutes; results: {output / 'results.md'}")
         console.document(
             {
                 "cells": len(cells),

@@ -1,0 +1,122 @@
+"""The request to a reader, the contents that it returns, and the errors that it raises."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._graphs.views import Matrix, check_matrix
+
+PICKLE_ADVICE = "a pickle can run any code when it is read; save the views with np.savez"
+
+# Number of names that a message lists.
+_LISTED = 12
+
+
+class FileError(ValueError):
+    """Error for a file that cannot be read as views; the message starts with its path."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """The parts of one file to read; the arguments are those of :func:`read_views`."""
+
+    path: Path
+    suffix: str
+    select: Sequence[str] | None
+    drop_columns: Sequence[str]
+    labels: str | None
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without its suffix."""
+        return self.path.name[: -len(self.suffix)]
+
+    def rank(self, name: str) -> int:
+        """Return the index in `select` of a view, or of "stem/view"; -1 if it is not selected."""
+        ranks = (i for i, wanted in enumerate(self.select or ()) if wanted in (name, f"{self.stem}/{name}"))
+        return next(ranks, -1)
+
+    def wants(self, name: str, *, by_default: bool = True) -> bool:
+        """Return whether a view is to be read; `by_default` applies if `select` is None."""
+        return by_default if self.select is None else self.rank(name) >= 0
+
+    def source(self, name: str) -> str:
+        """Return the path of a view, with its name inside the file if it has one."""
+        return str(self.path) if name == self.stem else f"{self.path}: {name}"
+
+    def to_matrix(self, name: str, X: Any) -> Matrix:
+        """Return a view as a finite 2-D matrix with rows and columns."""
+        if hasattr(X, "check_format"):
+            # SciPy does not check the indices of a file; wrong indices cause reads out of bounds.
+            with self.reading("a sparse matrix"):
+                X.check_format(full_check=True)
+        try:
+            matrix = check_matrix(X, self.source(name))
+        except (TypeError, ValueError) as error:
+            raise FileError(str(error)) from error
+        if 0 in matrix.shape:
+            rows, columns = matrix.shape
+            raise FileError(f"{self.source(name)}: expected rows and columns, got {rows} rows and {columns} columns")
+        return matrix
+
+    def to_labels(self, values: Any, missing: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the given classes as an array of numbers or text; refuse missing values."""
+        if missing.any():
+            row = int(missing.argmax())
+            raise FileError(f"{self.path}: expected a class for every sample in {self.labels!r}, got none at row {row}")
+        array = np.asarray(values)
+        return array if array.dtype.kind in "biufU" else array.astype(str)
+
+    def import_package(self, module: str, extra: str) -> Any:
+        """Return a module of an optional package; `extra` is the extra that installs it."""
+        try:
+            return importlib.import_module(module)
+        except ImportError as error:
+            package = module.partition(".")[0]
+            raise FileError(
+                f"{self.path}: reading {self.suffix} needs {package}: pip install 'mdt_fast[{extra}]'"
+            ) from error
+
+    @contextmanager
+    def reading(self, expected: str) -> Iterator[None]:
+        """Convert errors of a library to a FileError that names the file."""
+        try:
+            yield
+        except (FileError, MemoryError):
+            raise
+        # Libraries raise errors of many types for damaged files, such as zlib.error and TokenError.
+        except Exception as error:
+            advice = f"; {PICKLE_ADVICE}" if "Object arrays" in str(error) else ""
+            raise FileError(
+                f"{self.path}: expected {expected}, got a damaged or different file ({error}){advice}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The requested views and labels of one file, and the names of all that it contains.
+
+    `view_names` and `label_names` list what can be requested, `columns` the columns of a table.
+    """
+
+    request: Request
+    views: dict[str, Matrix]
+    view_names: list[str]
+    sample_names: list[str] | None = None
+    labels: NDArray[Any] | None = None
+    label_names: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+
+
+def format_names(names: Sequence[str]) -> str:
+    """Return names for a message; long lists are shortened."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return (", ".join(map(repr, names[:_LISTED])) or "none") + more
