@@ -90,7 +90,7 @@ class Console:
 
     @contextmanager
     def exit_codes(self, interrupted: str = "interrupted; nothing was written") -> Iterator[None]:
-        """Convert exceptions to a message and an exit code; `interrupted` is printed after Ctrl-C."""
+        """Convert exceptions to a message and an exit code; Ctrl-C prints `interrupted`."""
         try:
             yield
         except KeyboardInterrupt:

@@ -149,7 +149,7 @@ def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
 
 
 def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
-    """Compare the result with each view alone and with the mean of all views, at the same length."""
+    """Compare the result with each view alone and the mean of all views, at the same length."""
     ops, result, settings = outcome.ops, outcome.fit.result, job.fitting
     steps = result.t or 1 if result.trajectory is None else len(result.trajectory)
     names = ops.names[: ops.n_views]

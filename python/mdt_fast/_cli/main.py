@@ -290,8 +290,8 @@ def study(output: Path, quick: bool, seed: int, jobs: int, as_json: bool, quiet:
 
     Missing data sets are downloaded; data sets that cannot be downloaded are skipped. The result of
     each clustering is appended to rows.csv in the output folder, from which an interrupted study
-    resumes. The command writes results.md, which compares the results with the published ones,
-    pictures, and tables in Markdown and LaTeX.
+    resumes. The command writes a comparison with the published results (results.md), pictures, and
+    tables in Markdown and LaTeX.
     """
     from .study import run
 
@@ -313,7 +313,7 @@ Examples:
 )
 @_JSON
 def doctor(samples: int, views: int, n_neighbors: int, n_clusters: int, dtype: str, as_json: bool) -> None:
-    """Check the installation and estimate the memory of a beam search of a given size."""
+    """Check the installation and estimate the memory of a search."""
     from .doctor import check_installation
 
     console = Console(as_json=as_json)

@@ -64,7 +64,7 @@ class Outputs:
 
 @contextmanager
 def open_outputs(folder: Path) -> Iterator[Outputs]:
-    """Create `folder`, and remove it again if it is empty at the end.
+    """Open `folder` for results; folders that this creates are removed if they stay empty.
 
     A folder that cannot be written to raises OutputError before the computation.
     """
