@@ -19,13 +19,13 @@ pytest.importorskip("click")
 @pytest.mark.parametrize(
     ("argv", "match"),
     [
-        (["missing.npy"], r"missing\.npy: expected a file, got a path where nothing is"),
+        (["missing.npy"], r"missing\.npy: expected a file, got a path that does not exist"),
         (["short.npy"], r"expected the same number of rows everywhere, got views\.npz: camera: 150, .*short\.npy: 40"),
         (["old.mat"], r"old\.mat: expected one of \.npy, .*, got \.mat; save the arrays as \.npz"),
         (["old.pkl"], r"old\.pkl: expected one of .*, got \.pkl; a pickle can run any code"),
-        (["--labels", "species"], r"views\.npz: expected labels of 'camera', 'scanner', 'kind', got 'species'"),
-        (["table.csv", "--drop-columns", "c"], r"expected a column to leave out of 'a', 'b', got 'c'"),
-        (["--select", "lidar"], r"views\.npz: expected a view of 'camera', 'scanner', 'kind', got 'lidar'"),
+        (["--labels", "species"], r"views\.npz: expected labels among 'camera', 'scanner', 'kind', got 'species'"),
+        (["table.csv", "--drop-columns", "c"], r"expected a column to leave out among 'a', 'b', got 'c'"),
+        (["--select", "lidar"], r"views\.npz: expected a view among 'camera', 'scanner', 'kind', got 'lidar'"),
         (["--output", "views.npz/out"], r"--output: expected a folder that can be written to, got views\.npz/out: Not"),
         (["-n", 1], r"n_clusters: expected an integer >= 2 and <= 149, got 1"),
         (["-n", 150], r"n_clusters: expected an integer >= 2 and <= 149, got 150"),
@@ -71,7 +71,7 @@ USAGE = [
     (["--t", "soon"], "--t': expected 'auto' or an integer, got 'soon'"),
     (["--n-neighbors", "1.5"], "expected 'log' or an integer, got '1.5'"),
     (["--seed", -1], "--seed': -1 is not in the range x>=0"),
-    (["-n", "many"], "'many' is not a valid integer"),
+    (["-n", "many"], "expected 'auto' or an integer, got 'many'"),
     (["--output", "views.npz"], "--output' / '-o': Directory 'views.npz' is a file"),
     (["--outptu", "x"], "No such option.*--outptu.*--output"),
 ]

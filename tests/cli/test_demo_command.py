@@ -50,7 +50,7 @@ def test_demo_compares_views_baselines_and_trajectories(methods):
 def test_demo_equals_the_estimator(demonstrated, methods):
     digits = mdt.datasets.load_multiview_digits(kind="features")
     views = dict(zip(digits.view_names, digits.views, strict=True))
-    t = int(re.search(r"How long to walk: TimeSelection\(t=(\d+),", demonstrated.stdout)[1])
+    t = int(re.search(r"Diffusion time: TimeSelection\(t=(\d+),", demonstrated.stdout)[1])
     found = MDTClustering(10, strategy="beam", t=t, random_state=DEMO_SEED).fit(views)
     assert t == mdt.select_time(found.operators_).t
     assert methods["beam"]["AMI"] == f"{adjusted_mutual_info_score(digits.target, found.labels_):.3f}"

@@ -62,7 +62,7 @@ def test_selection_reads_only_the_given_views_in_order(tmp_path, X):
     path = tmp_path / "cells.npz"
     np.savez(path, rna=X, protein=X[:, :2], objects=np.array([None]), cube=np.zeros((2, 2, 2)))
     assert list(read_views([path], select=["protein", "cells/rna"]).views) == ["protein", "rna"]
-    refused(path, "expected a view of 'rna', 'protein', 'objects', 'cube', got 'atac'", select=["rna", "atac"])
+    refused(path, "expected a view among 'rna', 'protein', 'objects', 'cube', got 'atac'", select=["rna", "atac"])
     refused(path, "expected at least one view, got none", select=[])
 
 
@@ -192,9 +192,9 @@ def test_equal_names_get_the_stem_as_prefix(tmp_path, X):
 
 
 def test_paths_without_a_file(tmp_path):
-    refused(tmp_path / "none.npy", "expected a file, got a path where nothing is")
+    refused(tmp_path / "none.npy", "expected a file, got a path that does not exist")
     refused(tmp_path, "expected a file, got a directory")
-    refused(tmp_path / ("long" * 1000), "expected a path that can be looked at, got a damaged or different file")
+    refused(tmp_path / ("long" * 1000), "expected a path that can be accessed, got a damaged or different file")
     with pytest.raises(FileError, match="paths: expected at least one file, got none"):
         read_views([])
 

@@ -53,8 +53,8 @@ def test_h5ad_gives_one_view_and_more_by_selection(tmp_path, make_anndata, count
     assert_array_equal(read.views["layers/counts"].toarray(), counts.toarray())
     assert_array_equal(read.views["obsm/protein"], data.obsm["protein"])
 
-    refused(path, "expected a view of 'X', 'layers/counts', 'obsm/X_pca', 'obsm/protein', got 'pca'", select=["pca"])
-    refused(path, "expected labels of 'kind', got 'type'", labels="type")
+    refused(path, "expected a view among 'X', 'layers/counts', 'obsm/X_pca', 'obsm/protein', got 'pca'", select=["pca"])
+    refused(path, "expected labels among 'kind', got 'type'", labels="type")
 
 
 def test_h5ad_without_the_default_view(tmp_path, make_anndata, counts):
@@ -120,8 +120,8 @@ def test_h5mu_gives_the_cells_of_all_modalities(write_mudata, counts, X):
     assert list(read.views) == ["prot/obsm/protein", "prot"]
     assert read.sample_names == [*NAMES[:1:-1], "other"]
     assert_array_equal(read.views["prot/obsm/protein"][:, 0], range(5))
-    refused(path, "expected a view of 'rna', 'rna/layers/counts', .*, got 'rna/X_pca'", select=["rna/X_pca"])
-    refused(path, "expected labels of 'kind', got 'type'", labels="type")
+    refused(path, "expected a view among 'rna', 'rna/layers/counts', .*, got 'rna/X_pca'", select=["rna/X_pca"])
+    refused(path, "expected labels among 'kind', got 'type'", labels="type")
 
 
 def test_h5mu_labels_of_all_cells_come_first(write_mudata, counts, X):

@@ -33,8 +33,8 @@ def test_labels_and_dropped_columns_are_no_features(tmp_path, frame, X):
     assert_array_equal(read.labels, list("xxyyzz"))
     refused(path, r"in column 'kind', got 'x' at row 0; leave the column out with --drop-columns 'kind'")
     drop = ["kind", "batch"]
-    refused(path, "expected labels of 'barcode', 'a', .*, 'plate', got 'type'", labels="type", drop_columns=drop)
-    refused(path, "expected a column to leave out of 'barcode', .*, got 'bach'", drop_columns=[*drop, "bach"])
+    refused(path, "expected labels among 'barcode', 'a', .*, 'plate', got 'type'", labels="type", drop_columns=drop)
+    refused(path, "expected a column to leave out among 'barcode', .*, got 'bach'", drop_columns=[*drop, "bach"])
 
 
 @pytest.mark.parametrize(
