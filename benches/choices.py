@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mdt_fast._search.consensus import MEMBER_STARTS, N_MEMBERS, draw_members
+from mdt_fast._search.consensus import MEMBER_STARTS, N_MEMBERS
 from mdt_fast._search.scoring import ScoringPlan
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from mdt_fast._clusters.agreement import agree
+from mdt_fast._operators.draw import draw_repeated
 from timing import print_table
 
 KERNELS = ("adaptive", "gaussian")
@@ -59,7 +60,7 @@ def read(name: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple[str, np.ndarray | float]]:
     """Draw members once and combine them in several ways."""
-    members = draw_members(ops, t, N_MEMBERS, np.random.default_rng(seed))
+    members = draw_repeated(ops, t, N_MEMBERS, np.random.default_rng(seed))
     plan = ScoringPlan.check(ops, "persistence", k, None, MEMBER_STARTS, 1e-3, None, None)
     scoring = plan.make(ops, seed, 2**30, 1)
     found, _ = scoring.label(members, seconds=None, watch=lambda _: False)

@@ -13,13 +13,13 @@ import zlib
 import numpy as np
 import pytest
 import scipy.sparse
-from mdt_fast._search.consensus import draw_members
 from mdt_fast._search.result import HISTORY_DTYPE
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt
 from mdt_fast import _core
 from mdt_fast._clusters.agreement import agree, confidence
+from mdt_fast._operators.draw import draw_repeated
 from mdt_fast._search import checkpoint as _checkpoint
 
 K = 3
@@ -401,7 +401,7 @@ class TestSearch:
 
     def test_draws_are_uniform(self):
         ops = steps_of().with_identity()
-        drawn = draw_members(ops, 4, 3000, np.random.default_rng(0))
+        drawn = draw_repeated(ops, 4, 3000, np.random.default_rng(0))
         counts = np.bincount([len(weights) for weights in drawn], minlength=5)[1:]
         assert abs(counts - 750).max() < 5 * math.sqrt(750)
         first = np.array([weights[0] for weights in drawn])

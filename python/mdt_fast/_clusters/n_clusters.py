@@ -18,8 +18,8 @@ from scipy import sparse
 
 from .._geometry.embedding import embed
 from .._geometry.time import check_time, select_time
+from .._operators.draw import draw_repeated
 from .._operators.operator_set import OperatorSet
-from .._search.consensus import draw_members
 from .._support.arguments import RandomStateLike, check_integer
 from .._support.plotting import draw
 from .._support.seed import check_seed
@@ -133,7 +133,7 @@ def select_n_clusters(
     time, seed = check_time(t), check_seed(random_state)
     steps = select_time(ops, n_jobs=n_jobs).t if isinstance(time, str) else time
     generator = np.random.default_rng(seed)
-    members = draw_members(ops, steps, _MEMBERS, generator)
+    members = draw_repeated(ops, steps, _MEMBERS, generator)
     with warnings.catch_warnings():
         # Clusters may well be parts that do not touch.
         warnings.simplefilter("ignore", OperatorWarning)

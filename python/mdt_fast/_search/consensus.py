@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import quality
 from .._clusters.agreement import Agreement, agree
-from .._operators.operator_set import OperatorSet
+from .._operators.draw import draw_repeated
 from .._support.arguments import check_integer
 from .._support.threads import n_threads
 from .result import SearchResult
@@ -37,23 +36,12 @@ def kernel_for(strategy: Any, preset: str | None) -> str:
     return "adaptive" if is_consensus and preset is None else "gaussian"
 
 
-def draw_members(ops: OperatorSet, t: int, count: int, generator: np.random.Generator) -> list[NDArray[np.float64]]:
-    """Return random members: weights uniform on the simplex, the same at each of 1 to t steps."""
-    members = []
-    for _ in range(count):
-        steps = int(generator.integers(1, t, endpoint=True))
-        # A single weight is 1, which the generator may miss by its last digit.
-        weights = generator.dirichlet(np.ones(len(ops))) if len(ops) > 1 else np.ones(1)
-        members.append(ops.trajectory(np.tile(weights, (steps, 1))).weights)
-    return members
-
-
 def consensus(run: SearchRun, t: int, n_clusters: int, *, n_members: int, seed: int, n_jobs: int | None) -> Agreement:
     """Draw members, round after round, until what they agree on no longer changes or `n_members` are there.
 
     A limit of the run ends it early; what there is by then is combined.
     """
-    members = draw_members(run.ops, t, n_members, np.random.default_rng(seed))
+    members = draw_repeated(run.ops, t, n_members, np.random.default_rng(seed))
     found, size = None, min(_FIRST_ROUND, n_members)
     while True:
         try:

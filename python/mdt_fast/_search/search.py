@@ -16,6 +16,7 @@ from .. import _core
 from .._clusters.labels import score_labels
 from .._clusters.n_clusters import select_n_clusters
 from .._geometry.time import check_time, select_time
+from .._operators.draw import draw_convex, uniform
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support.arguments import RandomStateLike, check_choice, check_integer, check_number
@@ -275,7 +276,7 @@ def search(
     agreement = None
     try:
         if given is not None or name == "mean":
-            candidate = _search_weights.uniform(ops, depth) if given is None else given
+            candidate = uniform(ops, depth) if given is None else given
             best = _single(run, candidate, is_scored=quality is not None)
         elif quality is None:
             best = _single(run, _draw(name, depth, words, ops, scoring, seed), is_scored=False)
@@ -457,7 +458,7 @@ def _draw(
     """Return the one random trajectory of a search that scores nothing: the first that it would score."""
     if words is not None:
         return tuple(scoring.first_word(words))
-    return _search_weights.draw_convex(ops, t, np.random.default_rng(seed))
+    return draw_convex(ops, t, np.random.default_rng(seed))
 
 
 def _over_weights(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._operators.draw import draw_convex, on_simplex, uniform
 from .._operators.operator_set import OperatorSet
 from ..quality._contrastive import contrastive_loss
 from .checkpoint import Candidate, Evaluation
@@ -26,17 +27,6 @@ _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 # An optimisation has settled when its last tenth brings less than this share of what it has brought in all, or when no
 # direction on the simplex promises more than this share of what the first one did.
 _SETTLED = 0.01
-
-
-def uniform(ops: OperatorSet, t: int) -> NDArray[np.float64]:
-    """Return the weights of the mean, t times."""
-    return on_simplex(ops, np.full((t, len(ops)), 1.0 / len(ops)))
-
-
-def draw_convex(ops: OperatorSet, t: int, generator: np.random.Generator) -> Candidate:
-    """Draw weights: rows of uniforms, divided by their sums."""
-    draw = generator.uniform(size=(t, len(ops)))
-    return on_simplex(ops, draw / draw.sum(axis=1, keepdims=True))
 
 
 def convex(run: SearchRun, t: int, n_samples: int, generator: np.random.Generator) -> int:
@@ -149,11 +139,6 @@ def _has_settled(gaps: list[float], losses: list[float]) -> bool:
     best = np.minimum.accumulate(losses)
     tenth, total = len(best) // 10, best[0] - best[-1]
     return bool(tenth > 0 and best[-1 - tenth] - best[-1] <= _SETTLED * total)
-
-
-def on_simplex(ops: OperatorSet, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights as a trajectory of `ops` holds them."""
-    return ops.trajectory(weights).weights
 
 
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
