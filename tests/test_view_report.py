@@ -11,7 +11,8 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
-from mdt_fast.quality import persistence, weights_of
+from mdt_fast.quality import persistence
+from mdt_fast.quality._view_weights import weights_of
 from test_html_report import Page
 
 HALVES = np.repeat([0, 1], 6)

@@ -17,7 +17,7 @@ from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
 from ..baselines import make
 from ..datasets import load_multiview_digits
-from ..quality._scores import calinski_harabasz
+from ..quality import calinski_harabasz
 from .console import Console
 from .html_report import HtmlReport
 from .outputs import Outputs, open_outputs

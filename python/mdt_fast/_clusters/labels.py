@@ -20,9 +20,9 @@ from .. import quality as _quality
 from .._operators.new_samples import functions_at
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
-from .._search.scoring import QualityLike
 from .._support.arguments import RandomStateLike, check_integer
 from .._support.seed import check_seed
+from ..quality._arguments import QualityLike
 from .k_means import KMeansResult, k_means
 
 # Score of labels, and what turns it so that higher is better.

@@ -25,7 +25,7 @@ def draw_convex(ops: OperatorSet, t: int, generator: np.random.Generator) -> NDA
 
 
 def draw_repeated(ops: OperatorSet, t: int, count: int, generator: np.random.Generator) -> list[NDArray[np.float64]]:
-    """Draw `count` trajectories of 1 to t steps, with the same weights at each step, uniform on the simplex."""
+    """Draw `count` trajectories of 1 to t equal steps, with weights uniform on the simplex."""
     drawn = []
     for _ in range(count):
         steps = int(generator.integers(1, t, endpoint=True))

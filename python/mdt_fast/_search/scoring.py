@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +11,10 @@ from numpy.typing import NDArray
 from .. import _core
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_integer, check_number
-from ..quality._contrastive import check_view_weights
-from ..quality._scores import check_features, check_weights
+from ..quality._arguments import QualityLike, check_features, check_normalized_weights, check_raw_weights
 
 # Those that look at labels, the first three at features if these are given; and the one that looks at neighbours.
 QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "contrastive")
-
-QualityLike: TypeAlias = str | Callable[..., float] | None
 
 # Iterations of the solver, as in `embed`.
 _MAX_ITER = 300
@@ -68,14 +64,14 @@ class ScoringPlan:
             n_components = check_integer("n_components", n_components, minimum=1, maximum=max(n - 1, 1))
         if features is not None and quality not in QUALITIES[:3]:
             raise ValueError(f"features: expected None, because quality={quality!r} does not look at them")
-        is_plain = quality == "contrastive"
+        check_weights = check_raw_weights if quality == "contrastive" else check_normalized_weights
         return cls(
             quality,
             n_clusters,
             n_components,
             check_integer("n_init", n_init, minimum=1, maximum=_LARGEST),
             check_number("tol", tol),
-            check_view_weights(view_weights, ops.n_views) if is_plain else check_weights(view_weights, ops.n_views),
+            check_weights(view_weights, ops.n_views),
             [] if features is None else [_double(rows) for rows in check_features(features, ops)],
         )
 

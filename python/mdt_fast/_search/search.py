@@ -23,15 +23,16 @@ from .._support.arguments import RandomStateLike, check_choice, check_integer, c
 from .._support.memory import candidates_at_once, plan_candidates
 from .._support.seed import check_seed
 from .._support.threads import n_threads
+from ..quality._arguments import QualityLike
 from ..quality._contrastive import same_steps
-from ..quality._scores import stay_of, weights_of
+from ..quality._view_weights import stay_of, weights_of
 from . import weights as _search_weights
 from .checkpoint import Candidate, Checkpoint, Evaluation, fingerprint
 from .consensus import MEMBER_STARTS, N_MEMBERS, consensus
 from .progress import ProgressLike, Reporter
 from .result import SearchResult
 from .run import SearchRun, Stop
-from .scoring import QualityLike, ScoringPlan
+from .scoring import ScoringPlan
 
 STRATEGIES = (
     "random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive",

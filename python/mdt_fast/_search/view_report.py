@@ -14,7 +14,7 @@ from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
 from .._support.plotting import draw
 from .._support.seed import check_seed
-from ..quality._scores import stay_of, weights_of
+from ..quality._view_weights import stay_of, weights_of
 from .search import search
 
 # Starts of k-means for the clusters of a single view and of a mean of views.
