@@ -66,7 +66,7 @@ def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple
     found, _ = scoring.label(members, seconds=None, watch=lambda _: False)
     labels = np.stack([each[2] for each in found if each is not None])
     yield "members", labels
-    yield "consensus of all", agree(labels, k, seed=seed, n_jobs=1)[0]
+    yield "consensus of all", agree(labels, k, seed=seed, n_jobs=1).labels
     criteria: dict[str, Callable[[np.ndarray], float]] = {
         "persistence": lambda y: mdt.quality.persistence(ops, y),
         "Calinski-Harabasz": lambda y: mdt.quality.calinski_harabasz(ops, y),
@@ -79,7 +79,7 @@ def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple
     for name, score in criteria.items():
         scores = np.array([score(y) for y in labels])
         half = np.argsort(-scores, kind="stable")[: len(labels) // 2]
-        yield f"better half by {name}", agree(labels[half], k, seed=seed, n_jobs=1)[0]
+        yield f"better half by {name}", agree(labels[half], k, seed=seed, n_jobs=1).labels
         if name == "persistence":
             yield "members kept", labels[half]
 

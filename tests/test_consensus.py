@@ -207,7 +207,8 @@ def random_labels(rng, members=7, n=50, k=4, noise=0.2):
 
 
 def agreed(labels, k, seed=0, n_jobs=1):
-    return agree(np.asarray(labels, dtype=np.int32), k, seed=seed, n_jobs=n_jobs)
+    found = agree(np.asarray(labels, dtype=np.int32), k, seed=seed, n_jobs=n_jobs)
+    return found.labels, found.embedding, found.confidence
 
 
 class TestAgreement:
@@ -294,7 +295,7 @@ def twin(ops, found, n_clusters=K):
     n_kept = math.ceil(len(scores) / 2)
     rows = sorted(sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:n_kept])
     labels = np.stack([single[row].labels for row in rows])
-    return scores, rows, agree(labels, n_clusters, seed=how["random_state"], n_jobs=1)
+    return scores, rows, agreed(labels, n_clusters, seed=how["random_state"])
 
 
 def assert_valid(found, n, n_clusters=K):

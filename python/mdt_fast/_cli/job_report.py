@@ -103,7 +103,7 @@ def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
 
 def _add_consensus(report: HtmlReport, outcome: Outcome, agreement: Agreement) -> None:
     names = outcome.ops.names
-    shares = np.mean([member.weights[0] for member in agreement.members], axis=0)
+    shares = np.mean([each.weights[0] for each in agreement.trajectories], axis=0)
     report.table(
         ["member", "mean weight"],
         [[name, float(share)] for name, share in zip(names, shares, strict=True)],

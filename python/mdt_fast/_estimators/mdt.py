@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 
-from .._clusters.labels import choose_labels, labels_at
+from .._clusters.labels import choose_labels
+from .._clusters.new_samples import labels_at
 from .._geometry.embedding import WEIGHTINGS, embed
 from .._operators.operator_set import OperatorSet
 from .._search.consensus import kernel_for

@@ -62,8 +62,9 @@ def _combine(run: SearchRun, n_clusters: int, seed: int, n_jobs: int | None) -> 
     rows = np.sort(better)
     known = [run.find(run.candidates[row]) for row in rows]
     labels = np.stack([each.labels for each in known if each is not None and each.labels is not None])
-    members = [run.ops.trajectory(run.candidates[row]) for row in rows]
-    return Agreement(members, rows, *agree(labels, n_clusters, seed=seed, n_jobs=n_jobs))
+    trajectories = [run.ops.trajectory(run.candidates[row]) for row in rows]
+    found = agree(labels, n_clusters, seed=seed, n_jobs=n_jobs)
+    return Agreement(found.labels, found.embedding, found.confidence, trajectories, rows)
 
 
 def consensus_of(result: SearchResult, n_members: int, n_jobs: int | None) -> SearchResult:
@@ -87,11 +88,12 @@ def consensus_of(result: SearchResult, n_members: int, n_jobs: int | None) -> Se
     jobs = ops.n_jobs if n_jobs is None else n_jobs
     seed = settings["random_state"]
     rows = np.sort(np.argsort(-result.history["score"], kind="stable")[:count])
-    members = [ops.trajectory(result.candidates[row]) for row in rows]
+    trajectories = [ops.trajectory(result.candidates[row]) for row in rows]
     scoring = plan.make(ops, seed, 2**30, n_threads(jobs))
-    found, _ = scoring.label([member.weights for member in members], seconds=None, watch=lambda _: False)
+    found, _ = scoring.label([each.weights for each in trajectories], seconds=None, watch=lambda _: False)
     labels = np.stack([each[2] for each in found if each is not None])
-    agreement = Agreement(members, rows, *agree(labels, settings["n_clusters"], seed=seed, n_jobs=jobs))
+    combined = agree(labels, settings["n_clusters"], seed=seed, n_jobs=jobs)
+    agreement = Agreement(combined.labels, combined.embedding, combined.confidence, trajectories, rows)
     score = quality.persistence(ops, agreement.labels, view_weights=settings["view_weights"])
     return replace(
         result,

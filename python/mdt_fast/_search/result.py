@@ -66,7 +66,7 @@ class SearchResult:
     settings : dict
         The arguments, as plain JSON values.
     agreement : Agreement or None
-        Of a consensus: `members`, their `rows` in the history, and for each sample `labels`, `embedding` and
+        Of a consensus: `trajectories`, their `rows` in the history, and for each sample `labels`, `embedding` and
         `confidence`.
     """
 
@@ -99,7 +99,7 @@ class SearchResult:
     def members(self) -> list[Trajectory]:
         """The trajectories that the answer is made of: one, or those of a consensus."""
         if self.agreement is not None:
-            return self.agreement.members
+            return self.agreement.trajectories
         assert self.trajectory is not None
         return [self.trajectory]
 
@@ -427,10 +427,10 @@ def _to_agreement(
     rows = [_to_integer("agreement['rows']", row, 0, last) for row in _to_list("agreement['rows']", parts["rows"])]
     if not rows:
         raise ValueError("agreement['rows']: expected at least one member, got none")
-    members = [ops.trajectory(candidates[row]) for row in rows]
+    trajectories = [ops.trajectory(candidates[row]) for row in rows]
     embedding = _to_numbers("agreement['embedding']", parts["embedding"], ops.n_samples, 2)
     sureness = _to_numbers("agreement['confidence']", parts["confidence"], ops.n_samples, 1)
-    return Agreement(members, np.array(rows, dtype=np.intp), labels, embedding, sureness)
+    return Agreement(labels, embedding, sureness, trajectories, np.array(rows, dtype=np.intp))
 
 
 def _to_numbers(name: str, value: Any, n_rows: int, n_dimensions: int) -> NDArray[np.float64]:
