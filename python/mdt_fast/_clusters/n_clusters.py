@@ -25,6 +25,7 @@ from .._support.arguments import RandomStateLike, check_integer
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.warnings import OperatorWarning
+from ..quality._arguments import check_operators
 from .agreement import agree
 from .k_means import k_means
 
@@ -88,11 +89,8 @@ class ClusterSelection:
         ImportError
             If matplotlib is missing (``pip install mdt_fast[plot]``).
         """
-        curves = {
-            "stability x information": self.scores,
-            "stability": self.stability,
-            "information, nats": self.information,
-        }
+        curves = {"stability x information": self.scores, "stability": self.stability}
+        curves["information, nats"] = self.information
         how = {"selected": self.n_clusters, "label": "score", "xlabel": "number of clusters", "ax": ax}
         return draw("quality", self.counts, curves, needed_by="ClusterSelection.plot", **how)
 
@@ -149,8 +147,7 @@ def select_n_clusters(
     >>> mdt.select_n_clusters(mdt.build_operators(views), max_clusters=12)
     ClusterSelection(n_clusters=4, of 2 to 12)
     """
-    if not isinstance(ops, OperatorSet):
-        raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
+    ops = check_operators(ops)
     most = min(check_integer("max_clusters", max_clusters, minimum=2), max(ops.n_samples // _LEAST_SIZE, 2))
     if ops.n_samples <= most:
         raise ValueError(f"ops: expected at least {most + 1} samples for {most} clusters, got {ops.n_samples}")

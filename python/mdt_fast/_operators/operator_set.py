@@ -18,7 +18,7 @@ from .._support.threads import n_threads
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
-    from .._graphs.new_rows import Recipe
+    from .._graphs.new_rows import TrainingView
     from .checks import CheckReport
     from .trajectory import Trajectory
 
@@ -63,7 +63,7 @@ class OperatorSet:
         n_views: int,
         bandwidths: Sequence[Any],
         n_duplicates: Sequence[int | None],
-        recipes: Sequence[Recipe | None],
+        recipes: Sequence[TrainingView | None],
         n_jobs: int | None,
     ) -> None:
         self._transitions = list(transitions)
@@ -86,7 +86,7 @@ class OperatorSet:
         *,
         bandwidths: Sequence[Any] | None = None,
         n_duplicates: Sequence[int | None] | None = None,
-        recipes: Sequence[Recipe | None] | None = None,
+        recipes: Sequence[TrainingView | None] | None = None,
         n_jobs: int | None,
     ) -> OperatorSet:
         nothing = [None] * len(transitions)
@@ -372,7 +372,7 @@ class OperatorSet:
             An (M, N) matrix with rows that sum to 1 for each base view. A sample without affinity to any other
             (``symmetrize="min"`` can do that) goes to its nearest, with an :class:`OperatorWarning`.
         """
-        from .._graphs.new_rows import follow_recipes, normalize_affinities
+        from .._graphs.new_rows import normalize_affinities, transition_rows
 
         if (Xs_new is None) == (affinities is None):
             got = "neither" if Xs_new is None else "both"
@@ -382,7 +382,7 @@ class OperatorSet:
         if affinities is not None:
             rows = normalize_affinities(affinities, names, self.n_samples, threads)
         else:
-            rows = follow_recipes(Xs_new, names, self._recipes, threads)
+            rows = transition_rows(Xs_new, names, self._recipes, threads)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
     def mean(self) -> Trajectory:

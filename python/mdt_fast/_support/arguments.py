@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 T = TypeVar("T")
 RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
@@ -58,6 +59,11 @@ def check_per_view(name: str, value: object, n_views: int, check: Callable[[str,
     if len(value) != n_views:
         raise ValueError(f"{name}: expected one value or {n_views}, one for each view, got {len(value)}")
     return [check(f"{name}[{view}]", entry) for view, entry in enumerate(value)]
+
+
+def first_true(mask: NDArray[np.bool_]) -> int | None:
+    """Return the position of the first true entry of a 1-D mask, or None."""
+    return int(mask.argmax()) if mask.any() else None
 
 
 def check_generator(random_state: RandomStateLike) -> np.random.Generator:

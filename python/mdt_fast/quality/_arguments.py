@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .._graphs.views import Matrix, check_matrix
 from .._operators.operator_set import OperatorSet
-from .._support.arguments import check_number
+from .._support.arguments import check_number, first_true
 
 # The name of a score, a function of (ops, labels, coordinates) that returns a number, or None.
 QualityLike: TypeAlias = str | Callable[..., float] | None
@@ -31,8 +31,7 @@ def check_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.uint32]:
         raise ValueError(f"labels: expected shape {(n_samples,)}, one label for each sample, got {given.shape}")
     if given.dtype.kind == "f":
         for bad in (~np.isfinite(given), given != np.floor(given)):
-            if bad.any():
-                where = int(np.flatnonzero(bad)[0])
+            if (where := first_true(bad)) is not None:
                 raise ValueError(f"labels: expected integers or strings, got {given[where]} at sample {where}")
     elif given.dtype.kind == "O":
         for where, label in enumerate(given):

@@ -17,36 +17,18 @@ from ._arguments import check_operators, check_raw_weights
 
 @overload
 def contrastive_loss(
-    ops: OperatorSet,
-    W: Any,
-    *,
-    view_weights: Any = ...,
-    rows: Any = ...,
-    gradient: Literal[False] = ...,
-    include_self: bool = ...,
-    n_jobs: int | None = ...,
-) -> float: ...
+    ops: OperatorSet, W: Any, *, view_weights: Any = ..., rows: Any = ..., gradient: Literal[False] = ...,
+    include_self: bool = ..., n_jobs: int | None = ...,
+) -> float: ...  # fmt: skip
 @overload
 def contrastive_loss(
-    ops: OperatorSet,
-    W: Any,
-    *,
-    view_weights: Any = ...,
-    rows: Any = ...,
-    gradient: Literal[True],
-    include_self: bool = ...,
-    n_jobs: int | None = ...,
-) -> tuple[float, NDArray[np.float64]]: ...
+    ops: OperatorSet, W: Any, *, view_weights: Any = ..., rows: Any = ..., gradient: Literal[True],
+    include_self: bool = ..., n_jobs: int | None = ...,
+) -> tuple[float, NDArray[np.float64]]: ...  # fmt: skip
 def contrastive_loss(
-    ops: OperatorSet,
-    W: Any,
-    *,
-    view_weights: Any = None,
-    rows: Any = None,
-    gradient: bool = False,
-    include_self: bool = False,
-    n_jobs: int | None = None,
-) -> float | tuple[float, NDArray[np.float64]]:
+    ops: OperatorSet, W: Any, *, view_weights: Any = None, rows: Any = None, gradient: bool = False,
+    include_self: bool = False, n_jobs: int | None = None,
+) -> float | tuple[float, NDArray[np.float64]]:  # fmt: skip
     """Return the contrastive loss of a trajectory; smaller is better.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -27,13 +28,9 @@ def calinski_harabasz(
     per_view: Literal[True],
 ) -> NDArray[np.float64]: ...  # fmt: skip
 def calinski_harabasz(
-    ops: OperatorSet,
-    labels: ArrayLike,
-    *,
-    view_weights: ArrayLike | None = None,
-    features: Any = None,
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, features: Any = None,
     per_view: bool = False,
-) -> float | NDArray[np.float64]:
+) -> float | NDArray[np.float64]:  # fmt: skip
     """Return the Calinski-Harabasz score of labels; larger is better.
 
     Parameters
@@ -91,13 +88,9 @@ def davies_bouldin(
     per_view: Literal[True],
 ) -> NDArray[np.float64]: ...  # fmt: skip
 def davies_bouldin(
-    ops: OperatorSet,
-    labels: ArrayLike,
-    *,
-    view_weights: ArrayLike | None = None,
-    features: Any = None,
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, features: Any = None,
     per_view: bool = False,
-) -> float | NDArray[np.float64]:
+) -> float | NDArray[np.float64]:  # fmt: skip
     """Return the Davies-Bouldin score of labels; smaller is better.
 
     Parameters
@@ -210,15 +203,9 @@ def silhouette(
     sample_size: int | None = ..., random_state: RandomStateLike = ..., per_view: Literal[True],
 ) -> NDArray[np.float64]: ...  # fmt: skip
 def silhouette(
-    ops: OperatorSet,
-    labels: ArrayLike,
-    *,
-    view_weights: ArrayLike | None = None,
-    features: Any = None,
-    sample_size: int | None = None,
-    random_state: RandomStateLike = None,
-    per_view: bool = False,
-) -> float | NDArray[np.float64]:
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, features: Any = None,
+    sample_size: int | None = None, random_state: RandomStateLike = None, per_view: bool = False,
+) -> float | NDArray[np.float64]:  # fmt: skip
     """Return the mean silhouette of labels; larger is better.
 
     Parameters
@@ -274,20 +261,12 @@ def silhouette(
     size = None if sample_size is None else check_integer("sample_size", sample_size, minimum=3, maximum=n)
     # Without a sample nothing is drawn from the caller's generator.
     seed = 0 if size is None else check_seed(random_state)
-
-    def score(rows: Any, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float:
-        return _core.silhouette(rows, labels, n_labels, sample_size=size, seed=seed, n_threads=n_threads)
-
+    score = partial(_core.silhouette, sample_size=size, seed=seed)
     return _average(score, ops, labels, view_weights, features, per_view)
 
 
 def _average(
-    score: Callable[[Any, NDArray[np.uint32], int, int], float],
-    ops: OperatorSet,
-    labels: ArrayLike,
-    view_weights: ArrayLike | None,
-    features: Any,
-    per_view: bool,
+    score: Callable[..., float], ops: OperatorSet, labels: ArrayLike, view_weights: Any, features: Any, per_view: bool
 ) -> float | NDArray[np.float64]:
     ops = check_operators(ops)
     per_view = check_flag("per_view", per_view)
@@ -296,7 +275,7 @@ def _average(
     rows = ops._transitions[: ops.n_views] if features is None else check_features(features, ops)
     threads = n_threads(ops.n_jobs)
     n_labels = int(codes.max()) + 1
-    scores = np.array([score(view, codes, n_labels, threads) for view in rows])
+    scores = np.array([score(view, codes, n_labels, n_threads=threads) for view in rows])
     if per_view:
         return scores
     # A view of weight 0 does not count, even if its score is not finite.
