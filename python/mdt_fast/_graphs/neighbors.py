@@ -70,8 +70,7 @@ class NeighborGraph:
 
     def n_duplicates(self) -> int:
         """Return the number of samples that coincide with one of their neighbours."""
-        has_neighbors = np.diff(self.indptr) > 0
-        return int(np.count_nonzero((self._reduce_rows(np.minimum) == 0) & has_neighbors))
+        return int(np.count_nonzero((self._reduce_rows(np.minimum) == 0) & (np.diff(self.indptr) > 0)))
 
 
 def find_neighbors(

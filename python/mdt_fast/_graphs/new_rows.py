@@ -31,7 +31,7 @@ from .views import Matrix, View, check_views_like
 # Row starts, columns and values of a CSR matrix.
 _CsrParts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
-# The value of `sides` for an edge whose two samples both chose the other.
+# The value of `sides` for an edge whose samples are neighbours of each other.
 _BOTH_SIDES = 3
 
 
@@ -45,15 +45,13 @@ class TrainingView:
     data: Matrix
     metric: str
     n_neighbors: int
-    # Distance and index of the last neighbour of each sample; a nearer new sample is connected to
-    # it.
+    # Distance and index of the last neighbour of each sample.
     radii: NDArray[np.float64]
     last: NDArray[np.int32]
     exponent: int
     shape: str
     widths: Bandwidth
-    # Width of a new sample whose neighbours all coincide with it; None unless the kernel is
-    # adaptive.
+    # Width of a new sample that coincides with all its neighbours; for the adaptive kernel.
     fallback_width: float | None
     # A callable kernel; None after unpickling if it could not be pickled.
     kernel: Callable[..., Any] | None
@@ -125,7 +123,7 @@ class _NewEdges:
     """Edges from new samples to training samples, with distances in units of ``2**exponent``."""
 
     parts: _CsrParts
-    # For each edge, which of its samples has the other among its neighbours.
+    # For each edge, which of its samples has the other as a neighbour.
     sides: NDArray[np.uint8]
     # For each new sample, the nearest training sample and the width of the adaptive kernel.
     nearest: NDArray[np.int32]
