@@ -129,6 +129,6 @@ KNeighborsTransformer
         [view.name for view in views],
         bandwidths=bandwidths,
         n_duplicates=duplicates,
-        recipes=training,
+        training_views=training,
         n_jobs=n_jobs,
     )
