@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mdt_fast._search.consensus import MEMBER_STARTS, N_MEMBERS, draw_members
+from mdt_fast._search.consensus import MEMBER_STARTS, N_MEMBERS
 from mdt_fast._search.scoring import ScoringPlan
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from mdt_fast._clusters.agreement import agree
+from mdt_fast._operators.draw import draw_repeated
 from timing import print_table
 
 KERNELS = ("adaptive", "gaussian")
@@ -59,13 +60,13 @@ def read(name: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple[str, np.ndarray | float]]:
     """Draw members once and combine them in several ways."""
-    members = draw_members(ops, t, N_MEMBERS, np.random.default_rng(seed))
+    members = draw_repeated(ops, t, N_MEMBERS, np.random.default_rng(seed))
     plan = ScoringPlan.check(ops, "persistence", k, None, MEMBER_STARTS, 1e-3, None, None)
     scoring = plan.make(ops, seed, 2**30, 1)
     found, _ = scoring.label(members, seconds=None, watch=lambda _: False)
     labels = np.stack([each[2] for each in found if each is not None])
     yield "members", labels
-    yield "consensus of all", agree(labels, k, seed=seed, n_jobs=1)[0]
+    yield "consensus of all", agree(labels, k, seed=seed, n_jobs=1).labels
     criteria: dict[str, Callable[[np.ndarray], float]] = {
         "persistence": lambda y: mdt.quality.persistence(ops, y),
         "Calinski-Harabasz": lambda y: mdt.quality.calinski_harabasz(ops, y),
@@ -78,7 +79,7 @@ def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple
     for name, score in criteria.items():
         scores = np.array([score(y) for y in labels])
         half = np.argsort(-scores, kind="stable")[: len(labels) // 2]
-        yield f"better half by {name}", agree(labels[half], k, seed=seed, n_jobs=1)[0]
+        yield f"better half by {name}", agree(labels[half], k, seed=seed, n_jobs=1).labels
         if name == "persistence":
             yield "members kept", labels[half]
 

@@ -19,7 +19,8 @@ from ._core import DEBUG_BUILD, __version__
 from ._geometry.embedding import Embedding, embed
 from ._geometry.time import TimeSelection, select_time
 from ._graphs.approximate import ApproximateNeighbors
-from ._operators.build import build_operators, nearest_neighbors
+from ._graphs.nearest import nearest_neighbors
+from ._operators.build import build_operators
 from ._operators.operator_set import OperatorSet
 from ._operators.trajectory import Trajectory
 from ._search.progress import SearchProgress

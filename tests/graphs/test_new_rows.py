@@ -261,7 +261,7 @@ def test_rows_do_not_depend_on_each_other(rng, kernel):
 
 
 class TestSets:
-    def test_recipes_are_kept_by_added_members(self, views):
+    def test_training_views_carry_over(self, views):
         ops = mdt.build_operators(views, kernel=["gaussian", "adaptive", decay], anisotropy=1.0)
         X_new = [X[:5] + 0.1 for X in views]
         expected = ops.new_rows(X_new)
@@ -274,8 +274,8 @@ class TestSets:
 
     def test_dense_views_are_not_copied(self, views):
         ops = mdt.build_operators(views)
-        for X, recipe in zip(views, ops._recipes, strict=True):
-            assert recipe.data is X
+        for X, training in zip(views, ops._training_views, strict=True):
+            assert training.data is X
 
     def test_a_kernel_that_does_not_pickle(self, views):
         ops = mdt.build_operators(views[0], kernel=lambda d: np.exp(-d))

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from mdt_fast.quality import persistence
-from mdt_fast.quality._scores import weights_of
+from mdt_fast.quality._view_weights import weights_of
 
 HALVES = np.repeat([0, 1], 6)
 PARITY = np.tile([0, 1], 6)

@@ -1,1 +1,1 @@
-"""From coordinates to clusters: k-means, final labels, the agreement of several clusterings, the number of clusters."""
+"""From coordinates to clusters: k-means, final labels, consensus, number of clusters."""

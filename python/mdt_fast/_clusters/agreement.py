@@ -1,4 +1,14 @@
-"""What several clusterings of the same samples agree on, and how sure of each sample they are."""
+"""Consensus of several labellings of the same samples, with a confidence for each sample.
+
+The co-association ``A_ij`` is the share of the labellings that put samples i and j in one cluster.
+Its leading eigenvectors, rows scaled to unit length, are clustered by k-means. ``A`` has N x N
+entries and is not formed: a product with it takes two passes over the labels.
+
+References
+----------
+A. Strehl and J. Ghosh, "Cluster ensembles - a knowledge reuse framework for combining multiple
+partitions", Journal of Machine Learning Research 3 (2002) 583-617.
+"""
 
 from __future__ import annotations
 
@@ -17,39 +27,51 @@ _STARTS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement:
-    """Trajectories whose clusters were combined, and what came of it.
+class CombinedLabels:
+    """Clusters on which several labellings agree.
 
     Attributes
     ----------
-    members : list of Trajectory
-        The trajectories.
-    rows : (n_members,) array of int
-        Their rows in the history of the search.
     labels : (N,) array of int32
         The clusters.
     embedding : (N, n_clusters) array
-        Coordinates, rows of unit length, in which samples are close that many members put together.
+        Coordinates of the samples, rows of unit length. Samples that many labellings put together
+        are close.
     confidence : (N,) array
-        For each sample the share of its cluster that a member puts with it, averaged over the members: 1 where all
-        members agree.
+        For each sample, the share of its cluster that a labelling puts together with it, averaged
+        over the labellings; 1 if all labellings agree.
     """
 
-    members: list[Trajectory]
-    rows: NDArray[np.intp]
     labels: NDArray[np.int32]
     embedding: NDArray[np.float64]
     confidence: NDArray[np.float64]
 
 
-def agree(
-    labels: NDArray[np.int32], n_clusters: int, *, seed: int, n_jobs: int | None
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
-    """Return labels, embedding and confidence (see :class:`Agreement`) of several labellings, one in each row.
+@dataclass(frozen=True, eq=False)
+class Agreement(CombinedLabels):
+    """Clusters on which several trajectories agree.
 
-    How often any two samples are together would be an N x N matrix. Its leading eigenvectors come from products with
-    the labels alone; k-means on them, each row of unit length, gives the clusters.
+    Attributes
+    ----------
+    labels, embedding, confidence : array
+        The clusters, see :class:`CombinedLabels`.
+    trajectories : list of Trajectory
+        The trajectories whose labels were combined.
+    rows : (n_trajectories,) array of int
+        Their rows in the history of the search.
     """
+
+    trajectories: list[Trajectory]
+    rows: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, trajectories: list[Trajectory], rows: NDArray[np.intp], combined: CombinedLabels) -> Agreement:
+        """Return the combined labels of some trajectories."""
+        return cls(combined.labels, combined.embedding, combined.confidence, trajectories, rows)
+
+
+def agree(labels: NDArray[np.int32], n_clusters: int, *, seed: int, n_jobs: int | None) -> CombinedLabels:
+    """Combine the rows of `labels`, one labelling of the samples in each."""
     vectors, _ = _core.consensus(
         np.ascontiguousarray(labels, dtype=np.uint32),
         n_labels=int(labels.max()) + 1,
@@ -60,11 +82,11 @@ def agree(
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     embedding = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     clusters = k_means(embedding, n_clusters, n_init=_STARTS, random_state=seed, n_jobs=n_jobs).labels
-    return clusters, embedding, confidence(labels, clusters)
+    return CombinedLabels(clusters, embedding, confidence(labels, clusters))
 
 
 def confidence(labels: NDArray[np.int32], clusters: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return for each sample the share of its cluster that a row of `labels` puts with it, averaged over the rows."""
+    """Return the confidence of each sample in `clusters`, see :class:`CombinedLabels`."""
     n_clusters = int(clusters.max()) + 1
     sizes = np.bincount(clusters, minlength=n_clusters)
     total = np.zeros(len(clusters))

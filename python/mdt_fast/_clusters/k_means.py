@@ -1,4 +1,4 @@
-"""k-means, the way from coordinates to labels."""
+"""k-means: greedy k-means++ seeding, Lloyd's iteration, the best of several starts."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ from .._support.arguments import RandomStateLike, check_integer, check_number
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 
-# What the core counts with.
+# The core stores counts in 32 bits.
 _LARGEST = 2**32 - 1
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansResult:
-    """What :func:`k_means` found.
+    """The result of :func:`k_means`.
 
     Attributes
     ----------
-    labels : (N,) int32 array
-        Cluster of each sample, numbered in order of their first sample: equal partitions have equal labels.
-    centers : (n_clusters, d) float64 array
-        Centres.
+    labels : (N,) array of int32
+        Cluster of each sample. Clusters are numbered in the order of their first samples, so equal
+        partitions have equal labels.
+    centers : (n_clusters, d) array
+        Centres of the clusters.
     inertia : float
-        Sum of squared distances of the samples to their centres.
+        Sum of squared distances of the samples to the centres of their clusters.
     n_iter : int
-        Iterations of the best start.
+        Number of iterations of the best start.
     converged : bool
-        Whether it ended before `max_iter`.
+        Whether the best start ended before `max_iter`.
     """
 
     labels: NDArray[np.int32]
@@ -54,25 +55,40 @@ def k_means(
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
 ) -> KMeansResult:
-    """Cluster the rows of an array: greedy k-means++ seeds, Lloyd's iteration, the best of several starts.
+    """Cluster the rows of an array by k-means.
 
     Parameters
     ----------
     X : (N, d) array
         Finite numbers.
     n_clusters : int
-        Number of clusters, at most the number of distinct rows. Every cluster has at least one sample.
-    n_init : int
-        Number of starts.
-    max_iter : int
-        Iterations of each start, at most.
-    tol : float
-        A start ends when no label changes, or when the centres move (sum of squared distances) by no more than this
-        times the mean variance of a feature.
-    random_state : int, Generator, RandomState or None
-        The result is a function of the data and this, whatever the number of threads.
-    n_jobs : int or None
-        Threads; None or -1 for all.
+        Number of clusters, at most the number of distinct rows. No cluster is empty.
+    n_init : int, default=10
+        Number of starts. The result is the start with the smallest inertia.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-4
+        A start ends when no label changes, or when the sum of squared movements of the centres is
+        at most `tol` times the mean variance of the features.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed. The result does not depend on the number of threads.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 for all.
+
+    Returns
+    -------
+    KMeansResult
+        Labels, centres and inertia.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    References
+    ----------
+    D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", Proceedings of
+    the 18th ACM-SIAM Symposium on Discrete Algorithms (2007) 1027-1035.
 
     Examples
     --------

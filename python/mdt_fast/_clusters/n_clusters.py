@@ -1,9 +1,10 @@
-"""How many clusters there are: where finer ones stop telling more about the walks.
+"""The number of clusters: the knee of stability times information over the number.
 
-Two things are asked of clusters. Different trajectories should agree on them (stability), and where a walk is now
-should tell where it will be in a few steps (information). Stability alone likes few clusters, information alone likes
-many; their product rises while clusters are real and then flattens. The knee of that curve over the logarithm of the
-number is the answer: a hint, not a law. How often it is right is told in ``docs/choosing.md``.
+Stability is the agreement of different trajectories on the clusters. Information is the mutual
+information of the clusters of a random walk now and after some steps. Stability favours few
+clusters and information favours many; their product increases with the number of clusters while
+these are distinct, and then levels off. The knee is a hint; ``docs/choosing.md`` has measured error
+rates.
 """
 
 from __future__ import annotations
@@ -18,30 +19,31 @@ from scipy import sparse
 
 from .._geometry.embedding import embed
 from .._geometry.time import check_time, select_time
+from .._operators.draw import draw_repeated
 from .._operators.operator_set import OperatorSet
-from .._search.consensus import draw_members
 from .._support.arguments import RandomStateLike, check_integer
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.warnings import OperatorWarning
+from ..quality._arguments import check_operators
 from .agreement import agree
 from .k_means import k_means
 
-# Trajectories that have to agree, and starts of k-means for each.
-_MEMBERS = 8
+# Random trajectories that are compared, and starts of k-means for each.
+_TRAJECTORIES = 8
 _STARTS = 3
-# Steps over which a walk is asked where it is.
+# Steps of the walk between the two times of the mutual information.
 _STEPS = 4
-# Samples a cluster has at least, on average.
+# Smallest mean size of a cluster.
 _LEAST_SIZE = 5
-# Above this many clusters only some numbers are tried, each by this factor more than the last.
+# Every number up to this one is tried; larger ones increase by the ratio.
 _ALL_UP_TO = 30
 _RATIO = 1.12
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterSelection:
-    """A number of clusters and the curve that it was read from.
+    """A number of clusters and the curves from which it was chosen.
 
     Attributes
     ----------
@@ -52,10 +54,11 @@ class ClusterSelection:
     scores : (m,) array
         Stability times information.
     stability : (m,) array
-        Agreement (adjusted mutual information) of trajectories with what they agree on.
+        Adjusted mutual information of the clusters of each trajectory and those on which all agree,
+        averaged over the trajectories.
     information : (m,) array
-        Mutual information, in nats, of the clusters of a walk now and after four steps that move, averaged over the
-        views.
+        Mutual information, in nats, of the clusters of a walk now and after four steps to other
+        samples, averaged over the views.
     """
 
     n_clusters: int
@@ -65,26 +68,29 @@ class ClusterSelection:
     information: NDArray[np.float64]
 
     def __repr__(self) -> str:
-        """Return the number and what was tried."""
+        """Return the number of clusters and the range of the numbers that were tried."""
         return f"ClusterSelection(n_clusters={self.n_clusters}, of {self.counts[0]} to {self.counts[-1]})"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the curves and the choice; needs matplotlib (``pip install mdt_fast[plot]``).
+        """Plot the curves and the chosen number.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None for those of a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
+            The axes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing (``pip install mdt_fast[plot]``).
         """
-        curves = {
-            "stability x information": self.scores,
-            "stability": self.stability,
-            "information, nats": self.information,
-        }
+        curves = {"stability x information": self.scores, "stability": self.stability}
+        curves["information, nats"] = self.information
         how = {"selected": self.n_clusters, "label": "score", "xlabel": "number of clusters", "ax": ax}
         return draw("quality", self.counts, curves, needed_by="ClusterSelection.plot", **how)
 
@@ -97,26 +103,42 @@ def select_n_clusters(
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
 ) -> ClusterSelection:
-    """Choose the number of clusters of samples seen in several views.
+    """Choose the number of clusters of samples with several views.
 
-    On real data the answer is within one of the number of classes about two times in three: look at the curve.
+    On real data the result differs by at most one from the number of classes in about two of three
+    cases. Inspect the curves (:meth:`ClusterSelection.plot`).
 
     Parameters
     ----------
     ops : OperatorSet
-        The walks.
-    max_clusters : int
-        Most clusters that are tried; never more than a fifth of the samples. Above 30 not every number is tried.
-    t : int or "auto"
-        Longest trajectory; "auto": :func:`select_time`.
-    random_state : int, RandomState, Generator or None
-        One seed gives one answer at any number of threads.
-    n_jobs : int or None
-        Threads; None: as for the operators.
+        Operators.
+    max_clusters : int, default=30
+        Largest number of clusters, at most a fifth of the number of samples. Above 30 only some
+        numbers are tried.
+    t : int or "auto", default="auto"
+        Largest number of steps of a trajectory; "auto" for the result of :func:`select_time`.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed. The result does not depend on the number of threads.
+    n_jobs : int or None, default=None
+        Number of threads; None for that of `ops`.
 
     Returns
     -------
     ClusterSelection
+        The number, the numbers that were tried and their scores.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, there are too few samples, or all samples are equal.
+
+    Notes
+    -----
+    Eight random trajectories are embedded and clustered for each number k. The score of k is the
+    mean adjusted mutual information of their clusters with those on which they agree (a consensus),
+    times the mutual information of the latter before and after four steps of the views' walks.
+    The result is the k whose score is highest above the straight line from the first k and the
+    lowest score to the last k and the highest score, over the logarithm of k.
 
     Examples
     --------
@@ -125,27 +147,26 @@ def select_n_clusters(
     >>> mdt.select_n_clusters(mdt.build_operators(views), max_clusters=12)
     ClusterSelection(n_clusters=4, of 2 to 12)
     """
-    if not isinstance(ops, OperatorSet):
-        raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
+    ops = check_operators(ops)
     most = min(check_integer("max_clusters", max_clusters, minimum=2), max(ops.n_samples // _LEAST_SIZE, 2))
     if ops.n_samples <= most:
         raise ValueError(f"ops: expected at least {most + 1} samples for {most} clusters, got {ops.n_samples}")
     time, seed = check_time(t), check_seed(random_state)
     steps = select_time(ops, n_jobs=n_jobs).t if isinstance(time, str) else time
     generator = np.random.default_rng(seed)
-    members = draw_members(ops, steps, _MEMBERS, generator)
+    drawn = draw_repeated(ops, steps, _TRAJECTORIES, generator)
     with warnings.catch_warnings():
-        # Clusters may well be parts that do not touch.
+        # Clusters may be connected components, of which embed warns.
         warnings.simplefilter("ignore", OperatorWarning)
-        coordinates = [embed(ops.trajectory(each), most, random_state=seed).coordinates for each in members]
-    # Samples that are the same cannot be told apart.
-    distinct = min(len(np.unique(member, axis=0)) for member in coordinates)
+        coordinates = [embed(ops.trajectory(each), most, random_state=seed).coordinates for each in drawn]
+    # k-means needs as many distinct samples as clusters.
+    distinct = min(len(np.unique(each, axis=0)) for each in coordinates)
     if distinct < 2:
         raise ValueError("ops: expected samples that differ, got only equal ones")
     moves = [_moving(view) for view in ops.views]
     jobs = ops.n_jobs if n_jobs is None else n_jobs
     counts = _counts(min(most, distinct))
-    curves = [_judge(coordinates, moves, int(k), seed, jobs) for k in counts]
+    curves = [_score_count(coordinates, moves, int(k), seed, jobs) for k in counts]
     stability, information = (np.array(curve) for curve in zip(*curves, strict=True))
     scores = stability * information
     return ClusterSelection(int(counts[_knee(np.log(counts), scores)]), counts, scores, stability, information)
@@ -158,21 +179,21 @@ def _counts(most: int) -> NDArray[np.int64]:
     return np.array(counts, dtype=np.int64)
 
 
-def _judge(
+def _score_count(
     coordinates: list[NDArray[Any]], moves: list[sparse.csr_array], k: int, seed: int, n_jobs: int | None
 ) -> tuple[float, float]:
     """Return stability and information of k clusters."""
     from sklearn.metrics import adjusted_mutual_info_score
 
     options: dict[str, Any] = {"n_init": _STARTS, "random_state": seed, "n_jobs": n_jobs}
-    labels = [k_means(np.ascontiguousarray(member[:, :k]), k, **options).labels for member in coordinates]
-    clusters, _, _ = agree(np.stack(labels), k, seed=seed, n_jobs=n_jobs)
+    labels = [k_means(np.ascontiguousarray(each[:, :k]), k, **options).labels for each in coordinates]
+    clusters = agree(np.stack(labels), k, seed=seed, n_jobs=n_jobs).labels
     stability = float(np.mean([adjusted_mutual_info_score(each, clusters) for each in labels]))
     return stability, float(np.mean([_information(view, clusters) for view in moves]))
 
 
 def _moving(view: sparse.csr_array) -> sparse.csr_array:
-    """Return a walk without its idle steps; a sample that never moves stays."""
+    """Return the walk conditioned on moving to another sample; a sample without others stays."""
     idle = view.diagonal()
     moving = (view - sparse.diags_array(idle)).tocsr()
     share = 1.0 - idle
@@ -182,12 +203,12 @@ def _moving(view: sparse.csr_array) -> sparse.csr_array:
 
 
 def _information(moves: sparse.csr_array, labels: NDArray[np.int32]) -> float:
-    """Return the mutual information of the clusters of a walk now and some steps later, begun anywhere."""
+    """Return the mutual information of the clusters of a walk at its uniform start and later."""
     now = np.eye(int(labels.max()) + 1)[labels]
     later = now
     for _ in range(_STEPS):
         later = moves @ later
-    # Sparse: added in order, whatever the number of threads.
+    # A sparse product adds in a fixed order, whatever the number of threads.
     joint = sparse.csr_array(now).T @ later / len(labels)
     independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     seen = joint > 0
@@ -195,7 +216,7 @@ def _information(moves: sparse.csr_array, labels: NDArray[np.int32]) -> float:
 
 
 def _knee(x: NDArray[np.float64], y: NDArray[np.float64]) -> int:
-    """Return where a rising curve is furthest above the straight line from its lowest to its highest value."""
+    """Return where a curve is highest above the line from its lowest to its highest value."""
     if len(x) == 1 or np.ptp(y) == 0:
         return 0
     return int(np.argmax((y - y.min()) / np.ptp(y) - (x - x[0]) / np.ptp(x)))

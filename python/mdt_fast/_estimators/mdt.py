@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 
-from .._clusters.new_labels import labels_at
+from .._clusters.new_samples import labels_at
 from .._geometry.embedding import WEIGHTINGS
 from .._operators.operator_set import OperatorSet
 from .._search.strategies import make_strategy

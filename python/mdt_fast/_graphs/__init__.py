@@ -1,1 +1,1 @@
-"""From views to neighbour graphs, and from graphs to the affinities of a random walk."""
+"""From views to neighbour graphs, kernels, and the transition rows of new samples."""

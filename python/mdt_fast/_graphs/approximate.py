@@ -1,4 +1,4 @@
-"""Approximate neighbours: how good they have to be, and when they are worth it."""
+"""Approximate neighbours: the required recall, and when approximate search is used."""
 
 from __future__ import annotations
 
@@ -10,29 +10,40 @@ from scipy import sparse
 from .._support.arguments import check_choice, check_number
 from .views import View
 
-# Up to here exact neighbours come from a tree, which approximate ones do not beat.
+# Up to this dimension exact search uses a tree, which is as fast as approximate search.
 _TREE_DIMENSIONS = 6
-# The exact search looks at n^2 d products; this many take about half a minute on two cores.
+# Exact search takes n^2 d products; this many take about half a minute on two cores.
 _EXACT_PRODUCTS = 2e12
 
 
 @dataclass(frozen=True)
 class ApproximateNeighbors:
-    """How good approximate neighbours have to be, to be given as `neighbors` to :func:`build_operators`.
-
-    A tree with large leaves, in which all pairs are compared, gives a first graph, and 1,024 samples (256 of 256
-    columns and more) that are compared with all others tell what is missing. Where samples lie on few dimensions, more
-    trees and rounds in which neighbours of neighbours are compared mend the graph; where they fill many, every sample
-    is compared with the cells around it, as many as it takes. Samples of many columns are compared along the directions
-    in which they differ most, if these tell who is near. Distances are exact, only the choice of neighbours is
-    approximate. New samples are joined to their exact neighbours; a training sample that is given again lands near its
-    own coordinates, where with exact neighbours it lands on them.
+    """Approximate neighbour search, an argument `neighbors` of :func:`build_operators`.
 
     Parameters
     ----------
-    recall : float
-        Share of the nearest neighbours that are to be found, up to 1, by two standard errors of the estimate. The more,
-        the longer it takes, in the end as long as an exact search.
+    recall : float, default=0.95
+        Share of the nearest neighbours to be found, from 0 to 1. The estimate of the share exceeds
+        it by two standard errors. The time increases with the recall, up to that of exact search.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `recall` is not a number from 0 to 1.
+
+    Notes
+    -----
+    Distances are exact; only the choice of the neighbours is approximate. 1,024 samples (256 for
+    views of 256 columns or more) are compared with all others to estimate the recall. The first
+    graph comes from a tree with large leaves, within which all pairs are compared. If the samples
+    have a low intrinsic dimension, further trees and comparisons with neighbours of neighbours
+    improve the graph; otherwise every sample is compared with the samples of the nearest cells.
+    Samples of many columns are compared along the directions of largest variance if that is
+    accurate enough.
+
+    New samples are connected to their exact neighbours. A training sample that is given again is
+    therefore mapped near its own coordinates; with exact search it is mapped onto them.
+
 
     Examples
     --------
@@ -49,17 +60,17 @@ class ApproximateNeighbors:
     recall: float = 0.95
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Check the recall."""
         check_number("recall", self.recall, maximum=1.0)
 
 
 def is_search(neighbors: Any) -> bool:
-    """Whether `neighbors` says how to search, rather than being a graph."""
+    """Return whether `neighbors` is a method of search, not a graph."""
     return isinstance(neighbors, (str, ApproximateNeighbors))
 
 
 def check_search(name: str, neighbors: Any, view: View, metric: str) -> None:
-    """Refuse a way to search that there is not, or not for this view."""
+    """Check that a method of search exists and applies to this view."""
     if isinstance(neighbors, str):
         check_choice(name, neighbors, ("auto", "exact", "approx"))
     reason = _why_exact(view, metric)
@@ -68,7 +79,7 @@ def check_search(name: str, neighbors: Any, view: View, metric: str) -> None:
 
 
 def find_effort(neighbors: Any, view: View, metric: str) -> ApproximateNeighbors | None:
-    """Return how good approximate neighbours have to be, None for exact ones."""
+    """Return the approximate search to use, or None for exact search."""
     if isinstance(neighbors, ApproximateNeighbors):
         return neighbors
     if neighbors == "approx" or (neighbors == "auto" and _pays(view, metric)):
@@ -77,13 +88,13 @@ def find_effort(neighbors: Any, view: View, metric: str) -> ApproximateNeighbors
 
 
 def _why_exact(view: View, metric: str) -> str | None:
-    """Return what stands against approximate neighbours of a view, None if nothing does."""
+    """Return the property of a view that requires exact search, or None."""
     if sparse.issparse(view.data):
         return "a sparse view"
     return None if metric in ("euclidean", "cosine", "correlation") else f"metric={metric!r}"
 
 
 def _pays(view: View, metric: str) -> bool:
-    """Whether approximate neighbours are several times faster than exact ones."""
+    """Return whether approximate search is several times faster than exact search."""
     n, d = view.data.shape
     return _why_exact(view, metric) is None and d > _TREE_DIMENSIONS and n * n * d >= _EXACT_PRODUCTS

@@ -1,7 +1,13 @@
-"""Kernels and bandwidths: what turns a graph of distances into affinities.
+"""Kernels and bandwidths: from the distances of a neighbour graph to affinities.
 
-The core knows two shapes, `exp(-(d / h_i)(d / h_j))` and `exp(-d / sqrt(h_i h_j))`; this module says which one a kernel
-has and how wide `h` is for a bandwidth.
+The core computes kernels of two shapes, "squared" ``exp(-(d / h_i) (d / h_j))`` and "linear"
+``exp(-d / sqrt(h_i h_j))``. This module finds the shape of a kernel and the widths ``h`` for its
+bandwidth. The adaptive kernel has ``h_i`` equal to the distance of sample i to its last neighbour.
+
+References
+----------
+R. R. Coifman and S. Lafon, "Diffusion maps", Applied and Computational Harmonic Analysis 21 (2006)
+5-30, doi:10.1016/j.acha.2006.04.006.
 """
 
 import math
@@ -21,7 +27,10 @@ Bandwidth = float | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KernelShape:
-    """A kernel in the core's terms, and the bandwidth it came from in the units of the data."""
+    """A kernel as the core takes it, and its bandwidth in the unit of the data.
+
+    `values` are the distances, or the affinities if the shape is "given" (a callable kernel).
+    """
 
     shape: str
     widths: Bandwidth
@@ -30,10 +39,11 @@ class KernelShape:
     bandwidth: Bandwidth | None = None
 
 
-# Units of extreme data may lie outside the range of a double; 0 and infinity are then the right limits.
+# Distances in the unit of extreme data may leave the range of double precision; the limits 0 and
+# infinity are then correct.
 @np.errstate(over="ignore", under="ignore")
 def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: bool, name: str) -> KernelShape:
-    """Resolve a kernel and its bandwidth on a graph."""
+    """Return the shape and the widths of a kernel on a graph."""
     finite = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
     if not len(finite):
         raise ValueError(f"Xs ({name}): expected some distinct samples, got no positive distance at all")
@@ -43,15 +53,15 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
         return KernelShape("binary", 1.0, graph.distances)
     if kernel == "adaptive":
         scales = graph.farthest()
-        # A point whose neighbours all coincide with it takes its nearest other point; one with none, the largest such.
+        # A sample whose neighbours all coincide with it takes the distance of the nearest other
+        # sample, or the largest such distance of all samples.
         fallback = np.where(np.isfinite(graph.nearest_positive), graph.nearest_positive, finite.max())
         scales = np.where(scales > 0, scales, fallback)
         return KernelShape("squared", scales, graph.distances, bandwidth=np.ldexp(scales, graph.exponent))
     sigma, scaled = _resolve_bandwidth(bandwidth, graph, float(finite.max()), name)
-    linear = kernel != "gaussian"
     widths: Any
     if kernel == "gaussian":
-        # Published: exp(-d^2 / b), which keeps the unit of d, so the power of two does not cancel.
+        # The published exp(-d^2 / b) depends on the unit of d, so the power of two does not cancel.
         widths = np.sqrt(np.ldexp(scaled, -graph.exponent)) if published else math.sqrt(2.0) * scaled
     elif kernel == "laplacian":
         widths = scaled
@@ -60,11 +70,11 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
     if not np.all(widths > 0):
         raise ValueError(f"bandwidth ({name}): {sigma} is too extreme for the distances of this view")
     widths = widths if isinstance(scaled, np.ndarray) else float(widths)
-    return KernelShape("linear" if linear else "squared", widths, graph.distances, bandwidth=sigma)
+    return KernelShape("squared" if kernel == "gaussian" else "linear", widths, graph.distances, bandwidth=sigma)
 
 
 def call_kernel(kernel: Callable[..., Any], distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    """Return what a kernel of the user's says to distances, which are its own to change."""
+    """Return the affinities of a callable kernel, which gets a copy of the distances."""
     values = np.asarray(kernel(distances.copy()), dtype=np.float64)
     if values.shape != distances.shape:
         raise ValueError(
@@ -85,7 +95,7 @@ def _given_shape(kernel: Callable[..., Any], graph: NeighborGraph, name: str) ->
 
 
 def _resolve_bandwidth(bandwidth: Any, graph: NeighborGraph, max_min: float, name: str) -> tuple[Bandwidth, Bandwidth]:
-    """Return the bandwidth in the units of the data and in the graph's units."""
+    """Return the bandwidth in the unit of the data and in the unit of the graph."""
     if isinstance(bandwidth, str):
         return float(np.ldexp(max_min, graph.exponent)), max_min
     if callable(bandwidth):
@@ -96,7 +106,7 @@ def _resolve_bandwidth(bandwidth: Any, graph: NeighborGraph, max_min: float, nam
 
 
 def check_bandwidth(bandwidth: Any, n_samples: int, name: str) -> None:
-    """Refuse a bandwidth that can be seen to be wrong before any distance is known."""
+    """Check a bandwidth as far as possible without distances."""
     if isinstance(bandwidth, str):
         if bandwidth != "max-min":
             raise ValueError(
@@ -108,7 +118,7 @@ def check_bandwidth(bandwidth: Any, n_samples: int, name: str) -> None:
 
 
 def _check_positive(bandwidth: Any, n_samples: int, name: str) -> NDArray[np.float64]:
-    """Return a positive number, or one for each sample, as an array."""
+    """Return one positive number, or one for each sample, as an array."""
     found = np.asarray(bandwidth)
     if found.dtype.kind not in "iuf":
         raise TypeError(f"bandwidth ({name}): expected a number or an array of one per sample, got {bandwidth!r}")

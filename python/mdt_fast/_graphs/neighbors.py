@@ -1,4 +1,4 @@
-"""Neighbour graphs: searched here, or brought by the user, always in one form."""
+"""Neighbour graphs: searched, or given by the user, in one form."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,23 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .. import _core
-from .._support.memory import require
-from .approximate import find_effort
-from .views import Matrix, View
-
-METRICS = ("euclidean", "cosine", "correlation", "manhattan", "precomputed")
-
-# Rows of a precomputed distance matrix that are sorted at a time.
-_ROWS_PER_BLOCK = 256
+from .._support.arguments import first_true
+from .approximate import is_search
+from .nearest import NeighborTable, scale_distances, search_table, sort_distances
+from .views import View
 
 
 @dataclass(frozen=True)
 class NeighborGraph:
-    """A directed graph of distances to neighbours, without self-loops, in CSR form with ascending columns.
+    """A directed graph of distances to neighbours, without self-loops, in CSR form.
 
-    Distances are in units of 2**exponent; the exponent is 0 but for data of extreme scale, whose squares would
-    leave the range of a double.
+    Columns ascend in each row. Distances are in units of ``2**exponent``, and `nearest_positive` is
+    as in :class:`NeighborTable`.
     """
 
     indptr: NDArray[np.int64]
@@ -31,87 +26,84 @@ class NeighborGraph:
     distances: NDArray[np.float64]
     nearest_positive: NDArray[np.float64]
     exponent: int = 0
-    # Index of the last neighbour of each point by (distance, index); only where every point has the same number.
+    # Last neighbour of each sample by (distance, index); only if all samples have equally many.
     last: NDArray[np.int32] | None = None
+
+    @classmethod
+    def from_table(cls, table: NeighborTable) -> "NeighborGraph":
+        """Return the graph of a table, which has the same number of neighbours for every sample."""
+        n, k = table.indices.shape
+        order = np.argsort(table.indices, axis=1)
+        return cls(
+            np.arange(0, n * k + 1, k, dtype=np.int64),
+            np.take_along_axis(table.indices, order, axis=1).ravel(),
+            np.take_along_axis(table.distances, order, axis=1).ravel(),
+            table.nearest_positive,
+            table.exponent,
+            np.ascontiguousarray(table.indices[:, -1]),
+        )
 
     @property
     def n_samples(self) -> int:
-        """Number of points."""
+        """Number of samples."""
         return len(self.indptr) - 1
 
     def true_distances(self) -> NDArray[np.float64]:
-        """Distances in the units of the data."""
-        return np.ldexp(self.distances, self.exponent) if self.exponent else self.distances
+        """Return the distances in the unit of the data."""
+        return scale_distances(self.distances, self.exponent)
 
     def to_csr(self) -> sparse.csr_array:
-        """Return the graph as a SciPy matrix; coinciding points are explicit zeros."""
+        """Return the graph as a SciPy matrix; distances 0 of coinciding samples are explicit."""
         n = self.n_samples
         return sparse.csr_array((self.true_distances(), self.indices, self.indptr), shape=(n, n), copy=True)
 
     def _reduce_rows(self, ufunc: np.ufunc) -> NDArray[np.float64]:
-        lengths = np.diff(self.indptr)
-        reduced = np.zeros(self.n_samples)
-        if len(self.distances):
-            # reduceat gives nonsense for empty rows, which keep the 0.
-            starts = np.minimum(self.indptr[:-1], len(self.distances) - 1)
-            reduced = np.where(lengths > 0, ufunc.reduceat(self.distances, starts), 0.0)
-        return reduced
+        if not len(self.distances):
+            return np.zeros(self.n_samples)
+        # reduceat returns wrong values for empty rows, which are replaced by 0.
+        starts = np.minimum(self.indptr[:-1], len(self.distances) - 1)
+        return np.where(np.diff(self.indptr) > 0, ufunc.reduceat(self.distances, starts), 0.0)
 
     def farthest(self) -> NDArray[np.float64]:
-        """Distance of each point to its last neighbour."""
+        """Return the distance of each sample to its last neighbour."""
         return self._reduce_rows(np.maximum)
 
     def n_duplicates(self) -> int:
-        """Count the points that coincide with one of their neighbours."""
-        has_neighbors = np.diff(self.indptr) > 0
-        return int(np.count_nonzero((self._reduce_rows(np.minimum) == 0) & has_neighbors))
+        """Return the number of samples that coincide with one of their neighbours."""
+        return int(np.count_nonzero((self._reduce_rows(np.minimum) == 0) & (np.diff(self.indptr) > 0)))
 
 
-def search(view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int, n_threads: int) -> NeighborGraph:
-    """Find the neighbours of every sample, as `neighbors` of :func:`build_operators` says."""
-    if metric == "precomputed":
-        return _from_distance_matrix(view.data, n_neighbors, view.name)
-    return _from_table(*search_table(view, n_neighbors, metric, neighbors, seed, n_threads))
-
-
-def search_table(
+def find_neighbors(
     view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int, n_threads: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]:
-    """Return indices and distances of the neighbours in order, nearest positive distances, exponent."""
-    X: Any = view.data
-    effort = find_effort(neighbors, view, metric)
-    if effort is not None:
-        return _core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads)
-    if sparse.issparse(X) and metric == "correlation":
-        # Removing the mean of a row leaves nothing sparse.
-        require(8 * X.shape[0] * X.shape[1], f"Xs ({view.name}): the correlation distance of a sparse view")
-        X = X.toarray()
-    try:
-        if sparse.issparse(X):
-            # Only columns that are used count: hashed features may have millions of empty ones.
-            used, columns = np.unique(X.indices, return_inverse=True)
-            parts = (np.asarray(X.indptr, np.int64), columns.astype(np.int32), np.asarray(X.data, np.float64))
-            return _core.knn_sparse(max(len(used), 1), *parts, n_neighbors, metric, n_threads)
-        return _core.knn(X, n_neighbors, metric, "auto", n_threads)
-    except ValueError as error:
-        raise ValueError(f"Xs ({view.name}): {error}") from None
+) -> NeighborGraph:
+    """Return the neighbour graph of a view; `n_neighbors` applies only if it is searched."""
+    if not is_search(neighbors):
+        return _given(neighbors, view)
+    if metric != "precomputed":
+        return NeighborGraph.from_table(search_table(view, n_neighbors, metric, neighbors, seed, n_threads))
+    n, shape, name = view.n_samples, view.data.shape, f"Xs ({view.name})"
+    if shape != (n, n):
+        raise ValueError(f"{name}: expected a square matrix of distances for metric='precomputed', got {shape}")
+    if sparse.issparse(view.data):
+        return _from_sparse(view.data, n, name)
+    return NeighborGraph.from_table(sort_distances(view, n_neighbors))
 
 
-def given(neighbors: Any, view: View) -> NeighborGraph:
-    """Return a graph that the user brings: (indices, distances), a sparse matrix, or a transformer making one."""
+def _given(neighbors: Any, view: View) -> NeighborGraph:
+    """Return a graph given by the user: (indices, distances), a sparse matrix, or a transformer."""
     if hasattr(neighbors, "fit_transform") and not isinstance(neighbors, type):
         from sklearn.base import clone
 
-        # A clone, as in every scikit-learn pipeline: the user's object stays as it was.
+        # As in a scikit-learn pipeline, a clone is fitted, not the user's object.
         made = clone(neighbors).fit_transform(view.data)
         if not sparse.issparse(made) or getattr(neighbors, "mode", "distance") != "distance":
             raise ValueError(
                 f"neighbors ({view.name}): expected a transformer that gives a sparse graph of distances "
                 f"(mode='distance'), got {neighbors!r}"
             )
-        return from_sparse(made, view.n_samples, f"neighbors ({view.name})")
+        return _from_sparse(made, view.n_samples, f"neighbors ({view.name})")
     if sparse.issparse(neighbors):
-        return from_sparse(neighbors, view.n_samples, f"neighbors ({view.name})")
+        return _from_sparse(neighbors, view.n_samples, f"neighbors ({view.name})")
     if isinstance(neighbors, tuple) and len(neighbors) == 2:
         return _from_pair(*neighbors, view.n_samples, f"neighbors ({view.name})")
     raise TypeError(
@@ -120,14 +112,11 @@ def given(neighbors: Any, view: View) -> NeighborGraph:
     )
 
 
-def from_sparse(graph: Any, n_samples: int, name: str) -> NeighborGraph:
-    """Return the graph of a sparse (N, N) matrix of distances; its diagonal is left out."""
+def _from_sparse(graph: Any, n_samples: int, name: str) -> NeighborGraph:
     if graph.shape != (n_samples, n_samples):
         raise ValueError(f"{name}: expected shape {(n_samples, n_samples)}, got {graph.shape}")
     coo = graph.tocoo()
-    off_diagonal = coo.row != coo.col
-    row, column = coo.row[off_diagonal].astype(np.int64), coo.col[off_diagonal].astype(np.int64)
-    return _from_triplets(row, column, coo.data[off_diagonal], n_samples, name)
+    return _from_triplets(coo.row, coo.col, coo.data, n_samples, name)
 
 
 def _from_pair(indices: Any, distances: Any, n_samples: int, name: str) -> NeighborGraph:
@@ -138,84 +127,33 @@ def _from_pair(indices: Any, distances: Any, n_samples: int, name: str) -> Neigh
         )
     if indices.dtype.kind not in "iu":
         raise TypeError(f"{name}: expected integer indices, got dtype {indices.dtype}")
-    row = np.repeat(np.arange(n_samples), indices.shape[1])
-    column = indices.ravel().astype(np.int64)
-    off_diagonal = row != column
-    return _from_triplets(row[off_diagonal], column[off_diagonal], distances.ravel()[off_diagonal], n_samples, name)
+    rows = np.repeat(np.arange(n_samples), indices.shape[1])
+    return _from_triplets(rows, indices.ravel(), distances.ravel(), n_samples, name)
 
 
 def _from_triplets(
-    row: NDArray[np.int64], column: NDArray[np.int64], values: NDArray[Any], n_samples: int, name: str
+    row: NDArray[Any], column: NDArray[Any], values: NDArray[Any], n_samples: int, name: str
 ) -> NeighborGraph:
-    outside = (column < 0) | (column >= n_samples)
-    if outside.any():
-        where = int(np.flatnonzero(outside)[0])
-        raise ValueError(
-            f"{name}: expected neighbours from 0 to {n_samples - 1}, got {column[where]} in row {row[where]}"
-        )
-    if np.asarray(values).dtype.kind not in "biuf":
-        raise TypeError(f"{name}: expected real distances, got dtype {np.asarray(values).dtype}")
+    """Return the graph of distances at (row, column) without its diagonal."""
+    row, column = row.astype(np.int64), column.astype(np.int64)
+    off_diagonal = row != column
+    row, column, values = row[off_diagonal], column[off_diagonal], values[off_diagonal]
+    if (i := first_true((column < 0) | (column >= n_samples))) is not None:
+        raise ValueError(f"{name}: expected neighbours from 0 to {n_samples - 1}, got {column[i]} in row {row[i]}")
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: expected real distances, got dtype {values.dtype}")
     if not len(row):
         raise ValueError(f"{name}: expected some neighbours, got a graph without edges")
     distances = np.asarray(values, dtype=np.float64)
-    bad = ~(np.isfinite(distances) & (distances >= 0))
-    if bad.any():
-        where = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{name}: expected finite non-negative distances, got {distances[where]} in row {row[where]}")
+    if (i := first_true(~(np.isfinite(distances) & (distances >= 0)))) is not None:
+        raise ValueError(f"{name}: expected finite non-negative distances, got {distances[i]} in row {row[i]}")
     order = np.lexsort((column, row))
     row, column, distances = row[order], column[order], distances[order]
-    repeated = (row[1:] == row[:-1]) & (column[1:] == column[:-1])
-    if repeated.any():
-        where = int(np.flatnonzero(repeated)[0])
-        raise ValueError(f"{name}: expected distinct neighbours, got {column[where]} twice in row {row[where]}")
+    if (i := first_true((row[1:] == row[:-1]) & (column[1:] == column[:-1]))) is not None:
+        raise ValueError(f"{name}: expected distinct neighbours, got {column[i]} twice in row {row[i]}")
     indptr = np.zeros(n_samples + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=n_samples), out=indptr[1:])
     positive = distances > 0
     nearest_positive = np.full(n_samples, np.inf)
     np.minimum.at(nearest_positive, row[positive], distances[positive])
     return NeighborGraph(indptr, column.astype(np.int32), distances, nearest_positive)
-
-
-def _from_table(
-    indices: NDArray[np.int32], distances: NDArray[np.float64], nearest_positive: NDArray[np.float64], exponent: int
-) -> NeighborGraph:
-    n, k = indices.shape
-    order = np.argsort(indices, axis=1)
-    return NeighborGraph(
-        np.arange(0, n * k + 1, k, dtype=np.int64),
-        np.take_along_axis(indices, order, axis=1).ravel(),
-        np.take_along_axis(distances, order, axis=1).ravel(),
-        nearest_positive,
-        exponent,
-        np.ascontiguousarray(indices[:, -1]),
-    )
-
-
-def _from_distance_matrix(X: Matrix, n_neighbors: int, name: str) -> NeighborGraph:
-    n = X.shape[0]
-    if X.shape != (n, n):
-        raise ValueError(f"Xs ({name}): expected a square matrix of distances for metric='precomputed', got {X.shape}")
-    if not isinstance(X, np.ndarray):
-        return from_sparse(X, n, f"Xs ({name})")
-    diagonal = np.diagonal(X)
-    if diagonal.any():
-        row = int(np.flatnonzero(diagonal)[0])
-        raise ValueError(f"Xs ({name}): expected distance 0 from a sample to itself, got {diagonal[row]} at row {row}")
-    if (X < 0).any():
-        row, column = (int(i) for i in np.argwhere(X < 0)[0])
-        raise ValueError(
-            f"Xs ({name}): expected non-negative distances, got {X[row, column]} at row {row}, column {column}"
-        )
-    indices = np.empty((n, n_neighbors), dtype=np.int32)
-    distances = np.empty((n, n_neighbors))
-    nearest_positive = np.empty(n)
-    for start in range(0, n, _ROWS_PER_BLOCK):
-        block = X[start : start + _ROWS_PER_BLOCK].astype(np.float64)
-        rows = np.arange(len(block))
-        block[rows, start + rows] = np.inf
-        # A stable sort keeps equal distances by index.
-        nearest = np.argsort(block, axis=1, kind="stable")[:, :n_neighbors]
-        indices[start : start + len(block)] = nearest
-        distances[start : start + len(block)] = np.take_along_axis(block, nearest, axis=1)
-        nearest_positive[start : start + len(block)] = np.where(block > 0, block, np.inf).min(axis=1)
-    return _from_table(indices, distances, nearest_positive, 0)

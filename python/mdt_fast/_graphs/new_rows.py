@@ -1,8 +1,8 @@
-"""Recipes: what a view's walk was made of, kept to give new samples their transition rows.
+"""Transition rows of new samples, from their features or from given affinities.
 
-A new sample's row is made the way a training row was: distances to the training samples, the kernel, both directions
-combined, the sum divided out. The core does the work (`neighbours/cross.rs`, `cross_walk.rs`); a recipe holds the
-training samples by reference, and of everything else a few numbers for each.
+The row of a new sample is computed as that of a training sample: distances to the training samples,
+the kernel, both directions combined, division by the sum. A TrainingView stores what this needs:
+the training samples by reference, and a few numbers for each of them.
 """
 
 from __future__ import annotations
@@ -23,117 +23,139 @@ from .._support.memory import require
 from .._support.warnings import OperatorWarning
 from .approximate import is_search
 from .kernels import Bandwidth, KernelShape, call_kernel
+from .nearest import scale_distances
 from .neighbors import NeighborGraph
+from .settings import ViewSettings
 from .views import Matrix, View, check_views_like
 
-_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+# Row starts, columns and values of a CSR matrix.
+_CsrParts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
-# Who chose whom along an edge, as the core says it.
+# The value of `sides` for an edge whose samples are neighbours of each other.
 _BOTH_SIDES = 3
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How one view's walk was made. Distances and widths are in units of 2**exponent."""
+class TrainingView:
+    """One view of the training samples, its graph and its kernel.
+
+    Distances and widths are in units of ``2**exponent``.
+    """
 
     data: Matrix
     metric: str
     n_neighbors: int
-    # Distance and index of the last neighbour of each sample: whom it would have chosen.
+    # Distance and index of the last neighbour of each sample.
     radii: NDArray[np.float64]
     last: NDArray[np.int32]
     exponent: int
     shape: str
     widths: Bandwidth
-    # Width of a new sample that has only coinciding samples around it; None unless the kernel is adaptive.
+    # Width of a new sample that coincides with all its neighbours; for the adaptive kernel.
     fallback_width: float | None
-    # A kernel of the user's; None after unpickling where it could not be pickled.
+    # A callable kernel; None after unpickling if it could not be pickled.
     kernel: Callable[..., Any] | None
     symmetrize: str
     densities: NDArray[np.float64] | None
 
-    def __copy__(self) -> Recipe:
-        """Return the recipe itself, which nothing changes."""
+    @classmethod
+    def of(
+        cls, view: View, settings: ViewSettings, graph: NeighborGraph, shape: KernelShape, n_threads: int
+    ) -> TrainingView | None:
+        """Return the training view of a view, or None if its graph was given by the user."""
+        if graph.last is None or not is_search(settings.neighbors) or settings.metric == "precomputed":
+            return None
+        densities = None
+        if settings.anisotropy:
+            densities = _core.density_factors(
+                graph.indptr,
+                graph.indices,
+                shape.values,
+                kernel=shape.shape,
+                widths=shape.widths,
+                diagonal=shape.diagonal,
+                symmetrize=settings.symmetrize,
+                anisotropy=settings.anisotropy,
+                n_threads=n_threads,
+            )
+        positive = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
+        return cls(
+            data=view.data,
+            metric=settings.metric,
+            n_neighbors=int(graph.indptr[1]),
+            radii=graph.farthest(),
+            last=graph.last,
+            exponent=graph.exponent,
+            shape=shape.shape,
+            widths=shape.widths,
+            fallback_width=float(positive.max()) if settings.kernel == "adaptive" else None,
+            kernel=settings.kernel if callable(settings.kernel) else None,
+            symmetrize=settings.symmetrize,
+            densities=densities,
+        )
+
+    def __copy__(self) -> TrainingView:
+        """Return the same object, which is immutable."""
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Recipe:
-        """Return the recipe itself, which nothing changes."""
+    def __deepcopy__(self, memo: dict[int, Any]) -> TrainingView:
+        """Return the same object, which is immutable."""
         return self
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave a kernel behind that does not pickle, a lambda say: a set must pickle whatever its kernel."""
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out a kernel that cannot be pickled, such as a lambda."""
         state = dict(self.__dict__)
         try:
             pickle.dumps(self.kernel)
         except Exception:  # what pickle raises depends on the object
             state["kernel"] = None
-        return _restore, (state,)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore with aligned arrays, which the core needs; those of a pickle may not be."""
+        for name, value in state.items():
+            is_array = isinstance(value, np.ndarray)
+            self.__dict__[name] = np.require(value, requirements=["C", "A"]) if is_array else value
 
 
-def _restore(state: dict[str, Any]) -> Recipe:
-    # Buffers of a pickle may begin anywhere, but the core wants numbers at multiples of their size.
-    aligned: dict[str, Any] = {
-        name: np.require(value, requirements=["C", "A"]) if isinstance(value, np.ndarray) else value
-        for name, value in state.items()
-    }
-    return Recipe(**aligned)
+@dataclass(frozen=True)
+class _NewEdges:
+    """Edges from new samples to training samples, with distances in units of ``2**exponent``."""
+
+    parts: _CsrParts
+    # For each edge, which of its samples has the other as a neighbour.
+    sides: NDArray[np.uint8]
+    # For each new sample, the nearest training sample and the width of the adaptive kernel.
+    nearest: NDArray[np.int32]
+    scales: NDArray[np.float64]
 
 
-def record(
-    view: View, setting: dict[str, Any], graph: NeighborGraph, shape: KernelShape, n_threads: int
-) -> Recipe | None:
-    """Return the recipe of a view, or None where its graph came from outside."""
-    if graph.last is None or not is_search(setting["neighbors"]) or setting["metric"] == "precomputed":
-        return None
-    anisotropy = float(setting["anisotropy"])
-    densities = None
-    if anisotropy:
-        densities = _core.density_factors(
-            graph.indptr,
-            graph.indices,
-            shape.values,
-            kernel=shape.shape,
-            widths=shape.widths,
-            diagonal=shape.diagonal,
-            symmetrize=setting["symmetrize"],
-            anisotropy=anisotropy,
-            n_threads=n_threads,
-        )
-    positive = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
-    return Recipe(
-        data=view.data,
-        metric=setting["metric"],
-        n_neighbors=int(graph.indptr[1]),
-        radii=graph.farthest(),
-        last=graph.last,
-        exponent=graph.exponent,
-        shape=shape.shape,
-        widths=shape.widths,
-        fallback_width=float(positive.max()) if setting["kernel"] == "adaptive" else None,
-        kernel=setting["kernel"] if callable(setting["kernel"]) else None,
-        symmetrize=setting["symmetrize"],
-        densities=densities,
-    )
+@dataclass(frozen=True)
+class _NewRows:
+    """Transition rows of new samples, and those of them without a positive affinity."""
+
+    matrix: sparse.csr_array
+    isolated: NDArray[np.int32]
 
 
-def follow_recipes(
-    Xs_new: Any, names: Sequence[str], recipes: Sequence[Recipe | None], n_threads: int
+def transition_rows(
+    Xs_new: Any, names: Sequence[str], training: Sequence[TrainingView | None], n_threads: int
 ) -> list[sparse.csr_array]:
-    """Return the rows of new samples for each view."""
-    # Refusals that need no samples come first.
-    known = [_check_recipe(recipe, name) for recipe, name in zip(recipes, names, strict=True)]
+    """Return the transition rows of new samples in each view."""
+    # Checks that need no samples come first.
+    known = [_check_training(each, name) for each, name in zip(training, names, strict=True)]
     views = check_views_like(Xs_new, names, "Xs_new")
-    for view, recipe in zip(views, known, strict=True):
-        expected, got = recipe.data.shape[1], view.data.shape[1]
+    for view, old in zip(views, known, strict=True):
+        expected, got = old.data.shape[1], view.data.shape[1]
         if got != expected:
             raise ValueError(f"Xs_new ({view.name}): expected {expected} features, as in training, got {got}")
-    return [_follow(recipe, view, n_threads) for recipe, view in zip(known, views, strict=True)]
+    return [_rows_of_view(old, view, n_threads) for old, view in zip(known, views, strict=True)]
 
 
 def normalize_affinities(
     affinities: Any, names: Sequence[str], n_samples: int, n_threads: int
 ) -> list[sparse.csr_array]:
-    """Return cross-affinities of new samples as rows that sum to 1."""
+    """Return affinities of new samples to the training samples, divided by their row sums."""
     rows = []
     for view in check_views_like(affinities, names, "affinities"):
         argument = f"affinities ({view.name})"
@@ -148,105 +170,102 @@ def normalize_affinities(
         sides = np.full(given.nnz, _BOTH_SIDES, dtype=np.uint8)
         nearest = np.zeros(view.n_samples, dtype=np.int32)
         parts = _parts(given.indptr, given.indices, given.data)
-        made, lonely = _make_rows(
+        made = _make_rows(
             n_samples, parts, sides, nearest, kernel="given", widths=1.0, own_widths=1.0,
             symmetrize="max", densities=None, n_threads=n_threads,
         )  # fmt: skip
-        if len(lonely):
-            raise ValueError(f"{argument}: expected rows with a positive sum, got row {lonely[0]} that sums to 0")
-        rows.append(made)
+        if len(made.isolated):
+            raise ValueError(
+                f"{argument}: expected rows with a positive sum, got row {made.isolated[0]} that sums to 0"
+            )
+        rows.append(made.matrix)
     return rows
 
 
-def _check_recipe(recipe: Recipe | None, name: str) -> Recipe:
-    """Refuse a view that new samples cannot be joined to, and say what can be done instead."""
+def _check_training(training: TrainingView | None, name: str) -> TrainingView:
+    """Return the training view if new samples can be connected to it."""
     instead = "use new_rows(affinities=[...]) with an (M, N) matrix of cross-affinities for each view"
-    if recipe is None:
-        raise ValueError(
-            f"Xs_new ({name}): expected a view built from features with our own neighbour search, got one made from a "
-            f"given matrix or graph; {instead}"
-        )
-    if isinstance(recipe.widths, np.ndarray) and recipe.fallback_width is None:
-        raise ValueError(
-            f"Xs_new ({name}): expected a view whose bandwidth is one number or adaptive, got one bandwidth for each "
-            f"training sample, and none is known for new ones; {instead}"
-        )
-    if recipe.shape == "given" and recipe.kernel is None:
-        raise ValueError(
-            f"Xs_new ({name}): expected a kernel that can be pickled (a function of a module), got a set that lost its "
-            f"kernel when it was pickled; {instead}"
-        )
-    return recipe
+    if training is None:
+        expected = "a view built from features with our own neighbour search"
+        got = "one made from a given matrix or graph"
+    elif isinstance(training.widths, np.ndarray) and training.fallback_width is None:
+        expected = "a view whose bandwidth is one number or adaptive"
+        got = "one bandwidth for each training sample, and none is known for new ones"
+    elif training.shape == "given" and training.kernel is None:
+        expected = "a kernel that can be pickled (a function of a module)"
+        got = "a set that lost its kernel when it was pickled"
+    else:
+        return training
+    raise ValueError(f"Xs_new ({name}): expected {expected}, got {got}; {instead}")
 
 
-def _follow(recipe: Recipe, view: View, n_threads: int) -> sparse.csr_array:
+def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.csr_array:
     try:
-        edges, sides, nearest, scales = _find_edges(recipe, view, n_threads)
+        edges = _find_edges(training, view, n_threads)
     except ValueError as error:
         raise ValueError(f"Xs_new ({view.name}): {error}") from None
-    if recipe.kernel is not None:
-        edges = (*edges[:2], _kernel_by_rows(recipe, edges, view.name))
-    own_widths: Bandwidth = recipe.widths
-    if recipe.fallback_width is not None:
-        own_widths = np.where(np.isfinite(scales), scales, recipe.fallback_width)
-    made, lonely = _make_rows(
-        len(recipe.radii), edges, sides, nearest, kernel=recipe.shape, widths=recipe.widths, own_widths=own_widths,
-        symmetrize=recipe.symmetrize, densities=recipe.densities, n_threads=n_threads,
+    parts = edges.parts
+    if training.kernel is not None:
+        parts = (*parts[:2], _kernel_by_rows(training, parts, view.name))
+    own_widths: Bandwidth = training.widths
+    if training.fallback_width is not None:
+        own_widths = np.where(np.isfinite(edges.scales), edges.scales, training.fallback_width)
+    made = _make_rows(
+        len(training.radii), parts, edges.sides, edges.nearest, kernel=training.shape, widths=training.widths,
+        own_widths=own_widths, symmetrize=training.symmetrize, densities=training.densities, n_threads=n_threads,
     )  # fmt: skip
-    if len(lonely):
+    if len(made.isolated):
         warnings.warn(
-            f"{view.name}: {len(lonely)} new samples have no affinity to any training sample (the first is row "
-            f"{lonely[0]}); each goes to its nearest",
+            f"{view.name}: {len(made.isolated)} new samples have no affinity to any training sample (the first is row "
+            f"{made.isolated[0]}); each goes to its nearest",
             OperatorWarning,
             stacklevel=4,
         )
-    return made
+    return made.matrix
 
 
-def _find_edges(
-    recipe: Recipe, view: View, n_threads: int
-) -> tuple[_Rows, NDArray[np.uint8], NDArray[np.int32], NDArray[np.float64]]:
-    """Return edges to the training samples, who chose whom, nearest samples and scales."""
-    X: Any = recipe.data
+def _find_edges(training: TrainingView, view: View, n_threads: int) -> _NewEdges:
+    X: Any = training.data
     new: Any = view.data
-    how = ((recipe.radii, recipe.last), recipe.n_neighbors, recipe.metric, n_threads)
-    if sparse.issparse(X) and recipe.metric == "correlation":
+    how = ((training.radii, training.last), training.n_neighbors, training.metric, n_threads)
+    if sparse.issparse(X) and training.metric == "correlation":
         require(8 * X.shape[0] * X.shape[1], f"Xs_new ({view.name}): the correlation distance of a sparse view")
         X = X.toarray()
     if sparse.issparse(X):
         new = sparse.csr_array(new)
-        # Only columns that are used count, as in training; their order, and so every sum, stays the same.
+        # Only columns with entries count, as in training. Their order, and so every sum, is
+        # unchanged.
         used, columns = np.unique(np.concatenate([X.indices, new.indices]), return_inverse=True)
         of_x, of_new = np.split(columns.astype(np.int32), [X.nnz])
         old_rows, new_rows = _parts(X.indptr, of_x, X.data), _parts(new.indptr, of_new, new.data)
-        return _core.cross_knn_sparse(max(len(used), 1), old_rows, new_rows, *how)
+        return _NewEdges(*_core.cross_knn_sparse(max(len(used), 1), old_rows, new_rows, *how))
     if sparse.issparse(new):
         require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse samples beside a dense view")
         new = new.toarray()
-    return _core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), *how)
+    return _NewEdges(*_core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), *how))
 
 
-def _kernel_by_rows(recipe: Recipe, edges: _Rows, name: str) -> NDArray[np.float64]:
-    """Ask the user's kernel row by row, so that no row can depend on another."""
-    assert recipe.kernel is not None
-    indptr, _, distances = edges
-    distances = np.ldexp(distances, recipe.exponent) if recipe.exponent else distances
+def _kernel_by_rows(training: TrainingView, parts: _CsrParts, name: str) -> NDArray[np.float64]:
+    """Apply a callable kernel to one row at a time, so that no row depends on another."""
+    assert training.kernel is not None
+    indptr, _, distances = parts
+    distances = scale_distances(distances, training.exponent)
     rows = [distances[start:end] for start, end in pairwise(indptr)]
-    return np.concatenate([np.empty(0), *(call_kernel(recipe.kernel, row, name) for row in rows)])
+    return np.concatenate([np.empty(0), *(call_kernel(training.kernel, row, name) for row in rows)])
 
 
 def _make_rows(
-    n_samples: int, edges: _Rows, sides: NDArray[np.uint8], nearest: NDArray[np.int32], **how: Any
-) -> tuple[sparse.csr_array, NDArray[np.int32]]:
-    indptr, indices, values, lonely = _core.cross_rows(n_samples, edges, sides, nearest, **how)
+    n_samples: int, parts: _CsrParts, sides: NDArray[np.uint8], nearest: NDArray[np.int32], **how: Any
+) -> _NewRows:
+    indptr, indices, values, isolated = _core.cross_rows(n_samples, parts, sides, nearest, **how)
     pointers: NDArray[Any] = indptr
     if len(indices) <= np.iinfo(np.int32).max:
-        # SciPy wants both index arrays of one type.
+        # SciPy needs both index arrays of one type.
         pointers = indptr.astype(np.int32)
     made = sparse.csr_array((values, indices, pointers), shape=(len(indptr) - 1, n_samples))
     made.has_canonical_format = True
-    return made, lonely
+    return _NewRows(made, isolated)
 
 
-def _parts(indptr: Any, indices: Any, values: Any) -> _Rows:
+def _parts(indptr: Any, indices: Any, values: Any) -> _CsrParts:
     return np.asarray(indptr, np.int64), np.asarray(indices, np.int32), np.asarray(values, np.float64)

@@ -1,4 +1,4 @@
-"""Views as people hold them become named, finite, floating-point matrices with the same number of rows."""
+"""Views: named, finite, floating-point matrices with the same number of rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,20 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-# A dense array or a SciPy csr_array; SciPy has no types of its own.
+from .._support.arguments import first_true
+
+# A dense array or a SciPy csr_array; SciPy has no type annotations.
 Matrix: TypeAlias = Any
 
 
 @dataclass(frozen=True)
 class View:
-    """One view: a C-contiguous float array or a canonical CSR matrix, rows are samples."""
+    """One view: a C-contiguous float array or a canonical CSR matrix whose rows are samples."""
 
     name: str
     data: Matrix
 
     @property
     def n_samples(self) -> int:
-        """Number of rows."""
+        """Number of samples."""
         return int(self.data.shape[0])
 
 
@@ -32,16 +34,14 @@ def check_views(Xs: Any, argument: str = "Xs") -> list[View]:
     if not pairs:
         raise ValueError(f"{argument}: expected at least one view, got none")
     check_names([name for name, _ in pairs], argument)
-    views = [View(name, check_matrix(X, f"{argument} ({name})")) for name, X in pairs]
-    _check_sizes(views, argument)
-    _check_row_order(pairs, argument)
+    views = _check_pairs(pairs, argument)
     for view in views:
         check_samples(view, argument)
     return views
 
 
 def check_views_like(given: Any, names: Sequence[str], argument: str) -> list[View]:
-    """Return a matrix for each of `names`, all of one number of rows; a mapping by name, anything else in order."""
+    """Return a view for each of `names`: those of a mapping by name, others in order."""
     pairs = _named_pairs(given, argument)
     if is_named(given):
         by_name = dict(pairs)
@@ -52,14 +52,11 @@ def check_views_like(given: Any, names: Sequence[str], argument: str) -> list[Vi
         pairs = [(name, by_name[name]) for name in names]
     if len(pairs) != len(names):
         raise ValueError(f"{argument}: expected {len(names)} views, got {len(pairs)}")
-    views = [View(name, check_matrix(X, f"{argument} ({name})")) for name, (_, X) in zip(names, pairs, strict=True)]
-    _check_sizes(views, argument)
-    _check_row_order(pairs, argument)
-    return views
+    return _check_pairs([(name, X) for name, (_, X) in zip(names, pairs, strict=True)], argument)
 
 
 def is_named(Xs: Any) -> bool:
-    """Return whether these are views by name; SciPy's dok_array is a dict too, but one matrix."""
+    """Return whether `Xs` is a mapping of views; a dok_array of SciPy is a dict, but one matrix."""
     return isinstance(Xs, Mapping) and not sparse.issparse(Xs)
 
 
@@ -68,20 +65,24 @@ def _named_pairs(given: Any, argument: str) -> list[tuple[str, Any]]:
         return [(str(name), X) for name, X in given.items()]
     if isinstance(given, (list, tuple)):
         return [(f"view {v}", X) for v, X in enumerate(given)]
-    if _is_matrix_like(given):
+    if sparse.issparse(given) or hasattr(given, "__array__"):
         return [("view 0", given)]
     raise TypeError(f"{argument}: expected a list, tuple or dict of 2-D arrays, got {type(given).__name__}")
 
 
-def _check_sizes(views: Sequence[View], argument: str) -> None:
+def _check_pairs(pairs: Sequence[tuple[str, Any]], argument: str) -> list[View]:
+    """Return the views of named matrices that describe the same samples."""
+    views = [View(name, check_matrix(X, f"{argument} ({name})")) for name, X in pairs]
     sizes = {view.name: view.n_samples for view in views}
     if len(set(sizes.values())) > 1:
         got = ", ".join(f"{name} has {size}" for name, size in sizes.items())
         raise ValueError(f"{argument}: expected the same number of samples in every view, got {got}")
+    _check_row_order(pairs, argument)
+    return views
 
 
 def _check_row_order(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
-    """Refuse pandas frames whose indices say that equal rows are different samples."""
+    """Check that the row labels of pandas frames are in the same order."""
     indexed = [(name, X.index) for name, X in pairs if hasattr(X, "index") and hasattr(X, "columns")]
     for (first_name, first), (name, index) in combinations(indexed, 2):
         if first.equals(index):
@@ -100,19 +101,19 @@ def _check_row_order(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
 
 
 def _is_default(index: Any) -> bool:
-    """Return whether a frame was never given labels: its index then says nothing about others that were."""
+    """Return whether a frame has the default index, which need not match other labels."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def check_names(names: Sequence[str], argument: str) -> None:
-    """Refuse names that do not tell things apart."""
+    """Check that names are unique."""
     repeated = [name for i, name in enumerate(names) if name in names[:i]]
     if repeated:
         raise ValueError(f"{argument}: expected unique names, got {repeated[0]!r} twice")
 
 
 def check_samples(view: View, argument: str) -> None:
-    """Refuse a view too small to have neighbours."""
+    """Check that a view has at least 2 samples and 1 feature."""
     n, d = view.data.shape
     if n < 2:
         raise ValueError(f"{argument} ({view.name}): expected at least 2 samples, got {n}")
@@ -121,18 +122,17 @@ def check_samples(view: View, argument: str) -> None:
 
 
 def check_matrix(X: Any, name: str) -> Matrix:
-    """Return a finite 2-D matrix in float32 or float64; everything but float32 and float16 becomes float64."""
+    """Return a finite 2-D matrix: float32 if given in float32 or float16, else float64."""
     if sparse.issparse(X):
         _check_dtype(X.dtype, name)
         if X.ndim != 2:
             raise ValueError(f"{name}: expected a 2-D matrix (samples, features), got {X.ndim}-D")
         rows = sparse.csr_array(X, dtype=_float_type(X.dtype))
         if not rows.has_canonical_format:
-            # A copy: the caller's matrix stays as it is.
+            # On a copy: the caller's matrix is not changed.
             rows = rows.copy()
             rows.sum_duplicates()
-        if not np.isfinite(rows.data).all():
-            where = int(np.flatnonzero(~np.isfinite(rows.data))[0])
+        if (where := first_true(~np.isfinite(rows.data))) is not None:
             row = int(np.searchsorted(rows.indptr, where, side="right")) - 1
             _refuse_non_finite(name, row, int(rows.indices[where]), rows.data[where])
         return rows
@@ -147,7 +147,7 @@ def check_matrix(X: Any, name: str) -> Matrix:
         hint = "; a single feature is X.reshape(-1, 1)" if array.ndim == 1 else ""
         raise ValueError(f"{name}: expected a 2-D array (samples, features), got {array.ndim}-D{hint}")
     array = np.require(array, _float_type(array.dtype), ["C", "A"])
-    # A sum is finite only if all its terms are, save for overflow: the exact test runs only where it may matter.
+    # A sum is finite only if all its terms are. Sums may overflow, so a second test is exact.
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(array.sum())
     if suspicious and not np.isfinite(array).all():
@@ -157,21 +157,17 @@ def check_matrix(X: Any, name: str) -> Matrix:
 
 
 def refuse_mask(X: Any, name: str) -> None:
-    """Refuse a masked array, whose mask would be ignored."""
+    """Raise TypeError for a masked array, because its mask would be ignored."""
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError(f"{name}: expected an array without a mask, got a masked array; fill or drop what is missing")
 
 
 def _nullable_columns(frame: Any, array: NDArray[Any]) -> NDArray[Any]:
-    """Return a frame of pandas' nullable numbers, which NumPy sees as objects, as floats; any other as it was."""
+    """Return a frame with nullable columns of pandas as floats, other frames unchanged."""
     try:
         return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
         return array
-
-
-def _is_matrix_like(X: Any) -> bool:
-    return sparse.issparse(X) or hasattr(X, "__array__")
 
 
 def _float_type(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:

@@ -18,7 +18,7 @@ from .._support.threads import n_threads
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
-    from .._graphs.new_rows import Recipe
+    from .._graphs.new_rows import TrainingView
     from .checks import CheckReport
     from .trajectory import Trajectory
 
@@ -63,14 +63,14 @@ class OperatorSet:
         n_views: int,
         bandwidths: Sequence[Any],
         n_duplicates: Sequence[int | None],
-        recipes: Sequence[Recipe | None],
+        training_views: Sequence[TrainingView | None],
         n_jobs: int | None,
     ) -> None:
         self._transitions = list(transitions)
         self._members = list(members)
         self._core = _core.OperatorSet(self._transitions, self._members)
         self._n_duplicates = list(n_duplicates)
-        self._recipes = list(recipes)
+        self._training_views = list(training_views)
         self.n_samples = self._transitions[0].n
         self.names = list(names)
         self.n_views = n_views
@@ -86,7 +86,7 @@ class OperatorSet:
         *,
         bandwidths: Sequence[Any] | None = None,
         n_duplicates: Sequence[int | None] | None = None,
-        recipes: Sequence[Recipe | None] | None = None,
+        training_views: Sequence[TrainingView | None] | None = None,
         n_jobs: int | None,
     ) -> OperatorSet:
         nothing = [None] * len(transitions)
@@ -97,7 +97,7 @@ class OperatorSet:
             n_views=len(transitions),
             bandwidths=nothing if bandwidths is None else bandwidths,
             n_duplicates=nothing if n_duplicates is None else n_duplicates,
-            recipes=nothing if recipes is None else recipes,
+            training_views=nothing if training_views is None else training_views,
             n_jobs=n_jobs,
         )
 
@@ -255,7 +255,7 @@ class OperatorSet:
             n_views=self.n_views,
             bandwidths=self.bandwidths,
             n_duplicates=self._n_duplicates,
-            recipes=self._recipes,
+            training_views=self._training_views,
             n_jobs=self.n_jobs,
         )
 
@@ -372,7 +372,7 @@ class OperatorSet:
             An (M, N) matrix with rows that sum to 1 for each base view. A sample without affinity to any other
             (``symmetrize="min"`` can do that) goes to its nearest, with an :class:`OperatorWarning`.
         """
-        from .._graphs.new_rows import follow_recipes, normalize_affinities
+        from .._graphs.new_rows import normalize_affinities, transition_rows
 
         if (Xs_new is None) == (affinities is None):
             got = "neither" if Xs_new is None else "both"
@@ -382,7 +382,7 @@ class OperatorSet:
         if affinities is not None:
             rows = normalize_affinities(affinities, names, self.n_samples, threads)
         else:
-            rows = follow_recipes(Xs_new, names, self._recipes, threads)
+            rows = transition_rows(Xs_new, names, self._training_views, threads)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
     def mean(self) -> Trajectory:

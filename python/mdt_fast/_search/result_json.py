@@ -225,7 +225,7 @@ def _to_agreement(
     trajectories = [ops.trajectory(candidates[row]) for row in rows]
     embedding = _to_numbers("agreement['embedding']", parts["embedding"], ops.n_samples, 2)
     confidence = _to_numbers("agreement['confidence']", parts["confidence"], ops.n_samples, 1)
-    return Agreement(trajectories, np.array(rows, dtype=np.intp), labels, embedding, confidence)
+    return Agreement(labels, embedding, confidence, trajectories, np.array(rows, dtype=np.intp))
 
 
 def _to_numbers(name: str, value: Any, n_rows: int, n_dimensions: int) -> NDArray[np.float64]:

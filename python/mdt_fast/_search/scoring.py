@@ -12,9 +12,7 @@ from .. import _core
 from .._clusters.k_means import MAX_ITER, TOL
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_integer, check_number
-from ..quality import QualityLike
-from ..quality._contrastive import check_view_weights
-from ..quality._scores import check_features, check_weights
+from ..quality._arguments import QualityLike, check_features, check_normalized_weights, check_raw_weights
 from .strategies.base import LARGEST_COUNT, Strategy
 
 # Qualities of labels; the first three may also be computed from features.
@@ -112,7 +110,7 @@ class ScoringPlan:
             n_components = check_integer("n_components", n_components, minimum=1, maximum=max(n - 1, 1))
         if scoring.features is not None and quality not in _ON_FEATURES:
             raise ValueError(f"features: expected None, because quality={quality!r} does not use them")
-        check = check_view_weights if quality == "contrastive" else check_weights
+        check = check_raw_weights if quality == "contrastive" else check_normalized_weights
         n_init = strategy.n_init if scoring.n_init is None else scoring.n_init
         return cls(
             quality=quality,

@@ -16,7 +16,7 @@ from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_integer, check_number
 from .._support.seed import check_seed
 from .._support.threads import n_threads
-from ..quality._view_weights import view_weights_of
+from ..quality._view_weights import stay_of, weights_of
 from .checkpoint import Checkpoint, fingerprint
 from .evaluation import Evaluation
 from .memory_plan import memory_left
@@ -144,7 +144,7 @@ def search(
             memory_limit=memory_limit, random_state=seed, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         assert weighed.labels is not None
-        plan, selected = replace(plan, view_weights=view_weights_of(ops, weighed.labels)), weighed.t
+        plan, selected = replace(plan, view_weights=weights_of(stay_of(ops, weighed.labels))), weighed.t
     settings = {"strategy": chosen.settings(), "t": time, **plan.settings(), "random_state": seed}
     scorer = plan.scorer(ops, seed, budget, n_threads(jobs))
     data = None if checkpoint is None else fingerprint(ops, plan.features)

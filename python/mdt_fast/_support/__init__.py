@@ -1,1 +1,1 @@
-"""What every layer uses: checks of arguments, seeds, threads, memory limits, warnings, files and the hook to plots."""
+"""Checks of arguments, seeds, threads, memory limits, warnings, files and the hook to plots."""

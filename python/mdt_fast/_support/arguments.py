@@ -1,4 +1,4 @@
-"""Checks of arguments; every message names the argument, what was expected and what came."""
+"""Checks of arguments; every message has the argument, the expected value and the given one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 T = TypeVar("T")
 RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
@@ -16,7 +17,7 @@ RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.ra
 def check_integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
     """Return `value` as an int within the closed range."""
     expected = f"an integer >= {minimum}" + ("" if maximum is None else f" and <= {maximum}")
-    # A bool is an int to Python, but True samples is a mistake.
+    # A bool is an int in Python, but it is no number of samples.
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
         raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
     number = operator.index(value)
@@ -45,14 +46,14 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return `value` if it is a bool, so that a misplaced argument is not read as True."""
+    """Return `value` if it is a bool; other values, which may be misplaced, are not converted."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected True or False, got {value!r} of type {type(value).__name__}")
     return bool(value)
 
 
 def check_per_view(name: str, value: object, n_views: int, check: Callable[[str, object], T]) -> list[T]:
-    """Return one checked value for each view, from one value for all or a sequence of `n_views`."""
+    """Return one checked value for each view, from one value or a sequence of `n_views` values."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return [check(name, value)] * n_views
     if len(value) != n_views:
@@ -60,8 +61,13 @@ def check_per_view(name: str, value: object, n_views: int, check: Callable[[str,
     return [check(f"{name}[{view}]", entry) for view, entry in enumerate(value)]
 
 
+def first_true(mask: NDArray[np.bool_]) -> int | None:
+    """Return the position of the first true entry of a 1-D mask, or None."""
+    return int(mask.argmax()) if mask.any() else None
+
+
 def check_generator(random_state: RandomStateLike) -> np.random.Generator:
-    """Return a generator of its own; NumPy's global state is neither read nor changed."""
+    """Return a generator; the global state of NumPy is neither read nor changed."""
     if random_state is None:
         return np.random.default_rng()
     if isinstance(random_state, np.random.Generator):

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole."""
+"""Files that are replaced in one step."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file; at any moment it holds the old or the new content as a whole."""
+    """Write a file so that readers see either the old or the new content, never a part."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with beside.open("w", encoding="utf-8") as file:

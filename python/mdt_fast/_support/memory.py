@@ -1,14 +1,15 @@
-"""How much memory a request may take."""
+"""Available memory, and checks of requests against it."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
 def available_bytes() -> int:
-    """Memory that can be allocated now without swapping, as far as the system tells."""
+    """Return the number of bytes that can be allocated without swapping."""
     limits = [_system_bytes()]
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        # A container's own limit, where there is one ("max" says there is none).
+        # The limit of a container; "max" means that there is none.
         try:
             limits.append(int(Path("/sys/fs/cgroup", name).read_text()))
         except (OSError, ValueError):
@@ -17,21 +18,19 @@ def available_bytes() -> int:
 
 
 def _system_bytes() -> int:
-    try:
+    with suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    except OSError:
-        pass
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        # Nothing is known: let the allocation itself decide.
+        # Unknown: the allocation itself may fail.
         return 2**62
 
 
 def require(needed: int, what: str) -> None:
-    """Raise MemoryError, saying how much `what` needs, unless that much is available."""
+    """Raise MemoryError if `what` needs more bytes than are available."""
     available = available_bytes()
     if needed > available:
         raise MemoryError(f"{what} needs {needed / 1e9:.3g} GB, but {available / 1e9:.3g} GB are available")

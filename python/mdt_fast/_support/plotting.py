@@ -1,4 +1,4 @@
-"""The hook through which results reach the plots, which depend on the results."""
+"""The hook by which results call the plots, which are in a higher layer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def require_matplotlib(name: str) -> None:
-    """Raise ImportError, naming the function that needs it, if matplotlib is missing."""
+    """Raise ImportError for the function `name` if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:

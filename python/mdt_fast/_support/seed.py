@@ -1,4 +1,4 @@
-"""How `random_state` becomes the one number that everything random in the core depends on."""
+"""From `random_state` to the seed of the core."""
 
 import numpy as np
 
@@ -8,7 +8,10 @@ _LARGEST = 2**64 - 1
 
 
 def check_seed(random_state: RandomStateLike) -> int:
-    """Return an unsigned 64-bit seed: an int as it is, one drawn from a generator, or from the system for None."""
+    """Return an unsigned 64-bit seed.
+
+    An int is the seed itself. A generator draws one. None draws one from the system.
+    """
     if random_state is None:
         random_state = np.random.default_rng()
     if isinstance(random_state, np.random.Generator):

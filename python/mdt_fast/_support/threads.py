@@ -1,4 +1,4 @@
-"""How `n_jobs` becomes a number of threads."""
+"""From `n_jobs` to a number of threads."""
 
 import operator
 
@@ -6,7 +6,7 @@ from .. import _core
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Threads for `n_jobs`: None or -1 all that this process may use, -2 all but one, and so on."""
+    """Return the number of threads: None or -1 for all, -2 for all but one, and so on."""
     if n_jobs is None:
         return _core.available_threads()
     try:

@@ -1,10 +1,10 @@
-"""The warnings that mdt_fast issues."""
+"""Warnings."""
 
 import warnings
 
 
 class OperatorWarning(UserWarning):
-    """Something about the operators that a user should know: a disconnected graph, a view that hardly mixes."""
+    """The operators have an unwanted property, such as a disconnected graph."""
 
 
 class ConvergenceWarning(UserWarning):
@@ -12,11 +12,11 @@ class ConvergenceWarning(UserWarning):
 
 
 class TimeSelectionWarning(UserWarning):
-    """The entropy has no knee, so that the diffusion time is a fallback."""
+    """The entropy curve has no knee, so the diffusion time is a default."""
 
 
 def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None:
-    """Say that a solver stopped too early; called from the function that the user called."""
+    """Warn that a solver stopped early. The caller is a public function (see `stacklevel`)."""
     warnings.warn(
         f"the largest relative residual is still {residual:.2g} after {iterations} iterations (tol={tolerance:.2g}); "
         "raise max_iter or tol",

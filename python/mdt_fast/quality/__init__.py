@@ -1,7 +1,9 @@
-"""How well labels fit the views: scores on each base view, averaged.
+"""Scores of labels and of trajectories: how well they fit the base views of an operator set.
 
-A view is scored on the rows of its walk ``P_v`` (two samples are alike if they walk alike), or on its features if these
-are given; :func:`persistence` asks the walk itself. Nothing of size N x N is formed.
+A score of labels is computed for each base view ``v`` and averaged, ``sum_v w_v score_v``. A view
+is represented by the rows of its transition matrix ``P_v``, or by its features where `features` is
+given; :func:`persistence` uses the transition probabilities themselves. :func:`contrastive_loss` is
+a score of a trajectory and needs no labels. No N x N matrix is formed.
 """
 
 from ._contrastive import contrastive_loss

@@ -1,4 +1,4 @@
-"""The contrastive loss of a trajectory, and how it changes with the trajectory's weights."""
+"""The contrastive loss of a trajectory and its gradient with respect to the weights."""
 
 from __future__ import annotations
 
@@ -10,69 +10,68 @@ from numpy.typing import NDArray
 from .. import _core
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
-from .._support.arguments import check_flag, check_number
+from .._support.arguments import check_flag
 from .._support.threads import n_threads
+from ._arguments import check_operators, check_raw_weights
 
 
 @overload
 def contrastive_loss(
-    ops: OperatorSet,
-    W: Any,
-    *,
-    view_weights: Any = ...,
-    rows: Any = ...,
-    gradient: Literal[False] = ...,
-    include_self: bool = ...,
-    n_jobs: int | None = ...,
-) -> float: ...
+    ops: OperatorSet, W: Any, *, view_weights: Any = ..., rows: Any = ..., gradient: Literal[False] = ...,
+    include_self: bool = ..., n_jobs: int | None = ...,
+) -> float: ...  # fmt: skip
 @overload
 def contrastive_loss(
-    ops: OperatorSet,
-    W: Any,
-    *,
-    view_weights: Any = ...,
-    rows: Any = ...,
-    gradient: Literal[True],
-    include_self: bool = ...,
-    n_jobs: int | None = ...,
-) -> tuple[float, NDArray[np.float64]]: ...
+    ops: OperatorSet, W: Any, *, view_weights: Any = ..., rows: Any = ..., gradient: Literal[True],
+    include_self: bool = ..., n_jobs: int | None = ...,
+) -> tuple[float, NDArray[np.float64]]: ...  # fmt: skip
 def contrastive_loss(
-    ops: OperatorSet,
-    W: Any,
-    *,
-    view_weights: Any = None,
-    rows: Any = None,
-    gradient: bool = False,
-    include_self: bool = False,
-    n_jobs: int | None = None,
-) -> float | tuple[float, NDArray[np.float64]]:
-    """Return how badly a trajectory keeps neighbours together; smaller is better.
-
-    ``Q = sum_v w_v sum_i sum_(j in N_v(i)) [log sum_(k != i) exp(W_ik) - W_ij]``, where N_v(i) are the neighbours of
-    sample i in base view v. W is not formed: its rows go through the factors in blocks.
+    ops: OperatorSet, W: Any, *, view_weights: Any = None, rows: Any = None, gradient: bool = False,
+    include_self: bool = False, n_jobs: int | None = None,
+) -> float | tuple[float, NDArray[np.float64]]:  # fmt: skip
+    """Return the contrastive loss of a trajectory; smaller is better.
 
     Parameters
     ----------
     ops : OperatorSet
-        The set whose base views say who is whose neighbour.
-    W : Trajectory, word or weights
-        A trajectory of `ops`, or what :meth:`OperatorSet.trajectory` takes.
-    view_weights : sequence of n_views numbers, optional
-        Weight of each base view, non-negative; ``1 / n_views`` by default.
-    rows : sequence of int, optional
-        Samples i to sum over, each once; all by default. Losses and gradients of a partition add up to the whole.
-    gradient : bool
-        Return the gradient too.
-    include_self : bool
-        Count a sample among its own neighbours where its row holds it, as in the published figures.
-    n_jobs : int, optional
-        Number of threads; that of `ops` by default. It does not change the result.
+        Operators. The base views define the neighbours.
+    W : Trajectory, sequence of int or str, or (t, len(ops)) array
+        A trajectory of `ops`, or an argument of :meth:`OperatorSet.trajectory`.
+    view_weights : sequence of V numbers, default=None
+        Non-negative weights of the base views, used as they are; None for ``1 / V`` each.
+    rows : sequence of int, default=None
+        Distinct samples i of the sum; None for all. Losses and gradients of a partition of the
+        samples add up to those of all samples.
+    gradient : bool, default=False
+        Also return the gradient.
+    include_self : bool, default=False
+        Count a sample among its own neighbours if its row of ``P_v`` does, as in the published
+        figures.
+    n_jobs : int, default=None
+        Number of threads; None for that of `ops`. The result does not depend on it.
 
     Returns
     -------
     loss : float
+        The loss.
     gradient : (t, len(ops)) array
-        Derivatives by ``W.weights`` as plain numbers, without regard to the simplex; only with ``gradient=True``.
+        Derivatives with respect to ``W.weights``, not projected onto the simplex. Only if
+        `gradient` is true.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or `W` is a trajectory of another operator set.
+
+    Notes
+    -----
+    ``Q = sum_v w_v sum_i sum_(j in N_v(i)) [log sum_(k != i) exp(W_ik) - W_ij]``, where ``N_v(i)``
+    are the neighbours of sample i in base view v. Rows of ``W`` are computed in blocks; ``W`` is
+    not formed.
+
+    References
+    ----------
+    "Multi-view diffusion geometry using intertwined diffusion trajectories", arXiv:2512.01484.
 
     Examples
     --------
@@ -83,8 +82,7 @@ def contrastive_loss(
     >>> slope.shape
     (2, 2)
     """
-    if not isinstance(ops, OperatorSet):
-        raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
+    ops = check_operators(ops)
     if not isinstance(W, Trajectory):
         W = ops.trajectory(W)
     elif not same_steps(W.operators, ops):
@@ -95,7 +93,7 @@ def contrastive_loss(
     loss, derivatives = _core.contrastive(
         ops._core,
         W.weights,
-        check_view_weights(view_weights, ops.n_views),
+        check_raw_weights(view_weights, ops.n_views),
         None if rows is None else _check_distinct(W._check_rows(rows)),
         include_self=check_flag("include_self", include_self),
         gradient=gradient,
@@ -105,7 +103,10 @@ def contrastive_loss(
 
 
 def same_steps(first: OperatorSet, second: OperatorSet) -> bool:
-    """Do weights mean the same in both sets? Sets made from one another share matrices; copies hold equal ones."""
+    """Return whether the same weights give the same trajectory in both sets.
+
+    Sets made from one another share their matrices; copies have equal ones.
+    """
     if first is second:
         return True
     if first.n_samples != second.n_samples or first._members != second._members or first.dtype != second.dtype:
@@ -117,17 +118,6 @@ def same_steps(first: OperatorSet, second: OperatorSet) -> bool:
 def _equal(a: _core.Transition, b: _core.Transition) -> bool:
     parts = ((a.indptr, b.indptr), (a.indices, b.indices), (a.values, b.values))
     return all(np.array_equal(x, y) for x, y in parts)
-
-
-def check_view_weights(given: Any, n_views: int) -> NDArray[np.float64]:
-    """Return weights of the views, as they are given."""
-    if given is None:
-        return np.full(n_views, 1.0 / n_views)
-    if not isinstance(given, (list, tuple, np.ndarray)):
-        raise TypeError(f"view_weights: expected {n_views} numbers, one for each view, got {given!r}")
-    if np.shape(given) != (n_views,):
-        raise ValueError(f"view_weights: expected {n_views} numbers, one for each view, got shape {np.shape(given)}")
-    return np.array([check_number(f"view_weights[{v}]", weight) for v, weight in enumerate(given)])
 
 
 def _check_distinct(rows: list[int]) -> list[int]:

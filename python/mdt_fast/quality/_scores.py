@@ -1,27 +1,20 @@
-"""How well labels fit the views: scores on each base view, averaged.
-
-A view is scored on the rows of its walk ``P_v`` (two samples are alike if they walk alike), or on its features if these
-are given; :func:`persistence` asks the walk itself. Nothing of size N x N is formed.
-"""
+"""Scores of labels on each base view, averaged over the views."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from .. import _core
-from .._graphs.views import Matrix, check_matrix
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_flag, check_integer
 from .._support.seed import check_seed
 from .._support.threads import n_threads
-
-# What a view's chance of staying counts for at least, and at most, when views are weighted.
-_LEAST, _SUREST = 0.01, 0.99
+from ._arguments import check_features, check_labels, check_normalized_weights, check_operators
 
 
 @overload
@@ -35,29 +28,51 @@ def calinski_harabasz(
     per_view: Literal[True],
 ) -> NDArray[np.float64]: ...  # fmt: skip
 def calinski_harabasz(
-    ops: OperatorSet,
-    labels: ArrayLike,
-    *,
-    view_weights: ArrayLike | None = None,
-    features: Any = None,
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, features: Any = None,
     per_view: bool = False,
-) -> float | NDArray[np.float64]:
-    """Return the Calinski-Harabasz score: scatter between clusters over scatter within; larger is better.
-
-    Costs a few passes over the entries of the views.
+) -> float | NDArray[np.float64]:  # fmt: skip
+    """Return the Calinski-Harabasz score of labels; larger is better.
 
     Parameters
     ----------
     ops : OperatorSet
-        Its base views are scored; other members are not looked at.
-    labels : (N,) array
-        Class of each sample, integers or strings in any coding; at least 2 classes and fewer than samples.
-    view_weights : (V,) array, optional
-        Non-negative, divided by their sum; equal by default.
-    features : list, tuple or dict of (N, d_v) arrays, optional
-        Score these instead of the rows of the walks; one for each base view.
-    per_view : bool
-        Return the scores of the views, not their average.
+        Operators. Only the base views are scored.
+    labels : (N,) array of int or str
+        Class of each sample, in any coding; at least 2 classes and fewer than samples.
+    view_weights : (V,) array, default=None
+        Non-negative weights of the base views, divided by their sum; None for equal weights.
+    features : list, tuple or dict of (N, d_v) arrays or sparse matrices, default=None
+        One matrix for each base view, scored in place of the rows of ``P_v``.
+    per_view : bool, default=False
+        Return the score of each base view instead of their average.
+
+    Returns
+    -------
+    float or (V,) array
+        The average, or the scores of the base views if `per_view` is true.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    For samples ``x_i``, ``k`` clusters of ``n_c`` samples with means ``m_c``, and the mean ``m`` of
+    all samples, ``CH = (sum_c n_c |m_c - m|^2 / (k - 1)) / (sum_i |x_i - m_c(i)|^2 / (N - k))``,
+    and 1 if the denominator is 0. The cost is proportional to the number of stored entries.
+
+    References
+    ----------
+    T. Calinski and J. Harabasz, "A dendrite method for cluster analysis", Communications in
+    Statistics 3 (1974) 1-27, doi:10.1080/03610927408827101.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> blobs = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0)
+    >>> round(mdt.quality.calinski_harabasz(mdt.build_operators(blobs.views), blobs.target), 2)
+    9.99
     """
     return _average(_core.calinski_harabasz, ops, labels, view_weights, features, per_view)
 
@@ -73,22 +88,52 @@ def davies_bouldin(
     per_view: Literal[True],
 ) -> NDArray[np.float64]: ...  # fmt: skip
 def davies_bouldin(
-    ops: OperatorSet,
-    labels: ArrayLike,
-    *,
-    view_weights: ArrayLike | None = None,
-    features: Any = None,
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, features: Any = None,
     per_view: bool = False,
-) -> float | NDArray[np.float64]:
-    """Return the Davies-Bouldin score: widths of clusters over distances of their means; smaller is better.
-
-    Equal to scikit-learn's, save that its threshold for "all distances are 0" (1e-8) is taken in units of the largest
-    coordinate here, so that the score does not depend on the unit of the data.
+) -> float | NDArray[np.float64]:  # fmt: skip
+    """Return the Davies-Bouldin score of labels; smaller is better.
 
     Parameters
     ----------
-    ops, labels, view_weights, features, per_view
-        As for :func:`calinski_harabasz`.
+    ops : OperatorSet
+        Operators. Only the base views are scored.
+    labels : (N,) array of int or str
+        Class of each sample, in any coding; at least 2 classes and fewer than samples.
+    view_weights : (V,) array, default=None
+        Non-negative weights of the base views, divided by their sum; None for equal weights.
+    features : list, tuple or dict of (N, d_v) arrays or sparse matrices, default=None
+        One matrix for each base view, scored in place of the rows of ``P_v``.
+    per_view : bool, default=False
+        Return the score of each base view instead of their average.
+
+    Returns
+    -------
+    float or (V,) array
+        The average, or the scores of the base views if `per_view` is true.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    For clusters with means ``m_c`` and mean distances ``s_c`` of their samples to ``m_c``, ``DB``
+    is the mean over ``c`` of ``max_(c' != c) (s_c + s_c') / |m_c - m_c'|``. The score is that of
+    scikit-learn, except for the threshold below which all distances count as 0: 1e-8 is relative to
+    the largest coordinate, so the score does not depend on the unit of the data.
+
+    References
+    ----------
+    D. L. Davies and D. W. Bouldin, "A cluster separation measure", IEEE Transactions on Pattern
+    Analysis and Machine Intelligence 1 (1979) 224-227, doi:10.1109/TPAMI.1979.4766909.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> blobs = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0)
+    >>> round(mdt.quality.davies_bouldin(mdt.build_operators(blobs.views), blobs.target), 2)
+    3.09
     """
     return _average(_core.davies_bouldin, ops, labels, view_weights, features, per_view)
 
@@ -104,17 +149,45 @@ def persistence(
 def persistence(
     ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, per_view: bool = False
 ) -> float | NDArray[np.float64]:
-    """Return the persistence: does a walk that moves stay in its cluster? Larger is better.
-
-    ``-log((1 - stay) / (1 - chance))`` with `stay` the probability that a step of the view's walk that moves ends in
-    the cluster where it began, averaged over the samples, and `chance` that of a jump to any sample: 0 for labels that
-    know nothing of the view, 1 more for each time that the probability of leaving falls by a factor e. Unlike the other
-    scores it does not ask clusters to be round or of equal size. Costs one pass over the entries of the views.
+    """Return the persistence of labels: how rarely walks leave a cluster; larger is better.
 
     Parameters
     ----------
-    ops, labels, view_weights, per_view
-        As for :func:`calinski_harabasz`.
+    ops : OperatorSet
+        Operators. Only the base views are scored.
+    labels : (N,) array of int or str
+        Class of each sample, in any coding; at least 2 classes and fewer than samples.
+    view_weights : (V,) array, default=None
+        Non-negative weights of the base views, divided by their sum; None for equal weights.
+    per_view : bool, default=False
+        Return the score of each base view instead of their average.
+
+    Returns
+    -------
+    float or (V,) array
+        The average, or the scores of the base views if `per_view` is true.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    The persistence of a view is ``-log((1 - stay) / (1 - chance))``. `stay` is the mean over the
+    samples of the probability that a step of the view's walk to another sample ends in the same
+    cluster. `chance` is ``sum_c (n_c / N)^2``, the probability that a jump to any sample does.
+    Labels that are independent of the view have persistence 0, and 1 is added each time the
+    probability of leaving decreases by a factor e. Unlike the other scores, persistence does not
+    favour round clusters or clusters of equal size. The cost is proportional to the number of
+    stored entries.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> blobs = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0)
+    >>> round(mdt.quality.persistence(mdt.build_operators(blobs.views), blobs.target), 2)
+    5.01
     """
     return _average(_core.persistence, ops, labels, view_weights, None, per_view)
 
@@ -130,150 +203,80 @@ def silhouette(
     sample_size: int | None = ..., random_state: RandomStateLike = ..., per_view: Literal[True],
 ) -> NDArray[np.float64]: ...  # fmt: skip
 def silhouette(
-    ops: OperatorSet,
-    labels: ArrayLike,
-    *,
-    view_weights: ArrayLike | None = None,
-    features: Any = None,
-    sample_size: int | None = None,
-    random_state: RandomStateLike = None,
-    per_view: bool = False,
-) -> float | NDArray[np.float64]:
-    """Return the mean silhouette: is a sample nearer to its own cluster than to the next? Larger is better.
-
-    The time grows with the square of the samples looked at, the memory does not.
+    ops: OperatorSet, labels: ArrayLike, *, view_weights: ArrayLike | None = None, features: Any = None,
+    sample_size: int | None = None, random_state: RandomStateLike = None, per_view: bool = False,
+) -> float | NDArray[np.float64]:  # fmt: skip
+    """Return the mean silhouette of labels; larger is better.
 
     Parameters
     ----------
-    ops, labels, view_weights, features, per_view
-        As for :func:`calinski_harabasz`.
-    sample_size : int, optional
-        Look only at so many samples, drawn at random, the same in every view; all by default. The sample must have at
-        least 2 classes and fewer than samples.
-    random_state : int, Generator, RandomState or None
-        Which samples these are.
+    ops : OperatorSet
+        Operators. Only the base views are scored.
+    labels : (N,) array of int or str
+        Class of each sample, in any coding; at least 2 classes and fewer than samples.
+    view_weights : (V,) array, default=None
+        Non-negative weights of the base views, divided by their sum; None for equal weights.
+    features : list, tuple or dict of (N, d_v) arrays or sparse matrices, default=None
+        One matrix for each base view, scored in place of the rows of ``P_v``.
+    sample_size : int, default=None
+        Number of samples, drawn at random and the same in every view, within which the silhouette
+        is computed; None for all. The drawn samples must have at least 2 classes and fewer than
+        samples.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the draw.
+    per_view : bool, default=False
+        Return the score of each base view instead of their average.
+
+    Returns
+    -------
+    float or (V,) array
+        The average, or the scores of the base views if `per_view` is true.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    The mean of ``(b_i - a_i) / max(a_i, b_i)`` over the samples, where ``a_i`` is the mean distance
+    of sample i to the other samples of its cluster and ``b_i`` the smallest mean distance to the
+    samples of another cluster. The time is quadratic in the number of samples, the memory is
+    linear.
+
+    References
+    ----------
+    P. J. Rousseeuw, "Silhouettes: a graphical aid to the interpretation and validation of cluster
+    analysis", Journal of Computational and Applied Mathematics 20 (1987) 53-65,
+    doi:10.1016/0377-0427(87)90125-7.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> blobs = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0)
+    >>> round(mdt.quality.silhouette(mdt.build_operators(blobs.views), blobs.target), 2)
+    0.09
     """
-    n = _check_operators(ops).n_samples
+    n = check_operators(ops).n_samples
     size = None if sample_size is None else check_integer("sample_size", sample_size, minimum=3, maximum=n)
-    # Without a sample nothing is drawn, and the caller's generator is left alone.
+    # Without a sample nothing is drawn from the caller's generator.
     seed = 0 if size is None else check_seed(random_state)
-
-    def score(rows: Any, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float:
-        return _core.silhouette(rows, labels, n_labels, sample_size=size, seed=seed, n_threads=n_threads)
-
+    score = partial(_core.silhouette, sample_size=size, seed=seed)
     return _average(score, ops, labels, view_weights, features, per_view)
 
 
 def _average(
-    score: Callable[[Any, NDArray[np.uint32], int, int], float],
-    ops: OperatorSet,
-    labels: ArrayLike,
-    view_weights: ArrayLike | None,
-    features: Any,
-    per_view: bool,
+    score: Callable[..., float], ops: OperatorSet, labels: ArrayLike, view_weights: Any, features: Any, per_view: bool
 ) -> float | NDArray[np.float64]:
-    ops = _check_operators(ops)
+    ops = check_operators(ops)
     per_view = check_flag("per_view", per_view)
-    codes, n_labels = _check_labels(labels, ops.n_samples)
-    weights = check_weights(view_weights, ops.n_views)
+    codes = check_labels(labels, ops.n_samples)
+    weights = check_normalized_weights(view_weights, ops.n_views)
     rows = ops._transitions[: ops.n_views] if features is None else check_features(features, ops)
     threads = n_threads(ops.n_jobs)
-    scores = np.array([score(view, codes, n_labels, threads) for view in rows])
+    n_labels = int(codes.max()) + 1
+    scores = np.array([score(view, codes, n_labels, n_threads=threads) for view in rows])
     if per_view:
         return scores
-    # A view without weight has no say, whatever its score.
+    # A view of weight 0 does not count, even if its score is not finite.
     return float(sum(w * s for w, s in zip(weights, scores, strict=True) if w > 0))
-
-
-def _check_operators(ops: object) -> OperatorSet:
-    if not isinstance(ops, OperatorSet):
-        raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
-    return ops
-
-
-def _check_labels(labels: ArrayLike, n_samples: int) -> tuple[NDArray[np.uint32], int]:
-    """Return codes 0 .. k - 1 and k."""
-    given = np.asarray(labels)
-    if given.shape != (n_samples,):
-        raise ValueError(f"labels: expected shape {(n_samples,)}, one label for each sample, got {given.shape}")
-    if given.dtype.kind == "f":
-        if not np.isfinite(given).all():
-            where = int(np.flatnonzero(~np.isfinite(given))[0])
-            raise ValueError(f"labels: expected integers or strings, got {given[where]} at sample {where}")
-        if (given != np.floor(given)).any():
-            where = int(np.flatnonzero(given != np.floor(given))[0])
-            raise ValueError(f"labels: expected integers or strings, got {given[where]} at sample {where}")
-    elif given.dtype.kind == "O":
-        for where, label in enumerate(given):
-            if not isinstance(label, (str, bool, int, np.integer)):
-                raise ValueError(f"labels: expected integers or strings, got {label!r} at sample {where}")
-    elif given.dtype.kind not in "biuUS":
-        raise TypeError(f"labels: expected integers or strings, got dtype {given.dtype}")
-    try:
-        classes, codes = np.unique(given, return_inverse=True)
-    except TypeError:
-        raise TypeError("labels: expected all integers or all strings, got both") from None
-    if not 2 <= len(classes) < n_samples:
-        raise ValueError(
-            f"labels: expected between 2 and {n_samples - 1} classes (fewer than samples), got {len(classes)}"
-        )
-    return codes.astype(np.uint32), len(classes)
-
-
-def check_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.float64]:
-    """Return weights of the views that sum to 1."""
-    if view_weights is None:
-        return np.full(n_views, 1.0 / n_views)
-    try:
-        weights = np.asarray(view_weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"view_weights: expected {n_views} numbers, got {view_weights!r}") from None
-    if weights.shape != (n_views,):
-        raise ValueError(f"view_weights: expected shape {(n_views,)}, one for each base view, got {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(f"view_weights: expected finite numbers >= 0, got {weights.tolist()}")
-    if not weights.any():
-        raise ValueError("view_weights: expected at least one positive number, got only zeros")
-    # The largest first: the sum of huge weights is finite.
-    weights = weights / weights.max()
-    return np.asarray(weights / weights.sum())
-
-
-def stay_of(ops: OperatorSet, labels: ArrayLike) -> NDArray[np.float64]:
-    """Return for each base view how much more often than by chance a step that moves stays in its cluster.
-
-    ``1 - exp(-persistence)``: 0 by chance, 1 always, negative where labels cut through what the view holds together.
-    """
-    return -np.expm1(-persistence(ops, labels, per_view=True))
-
-
-def weights_of(stay: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return view weights that sum to 1, the odds of staying, from the answer of :func:`stay_of`.
-
-    Bounded on both sides: no view is left without a say, and none silences the others.
-    """
-    stay = np.minimum(stay, _SUREST)
-    odds = np.maximum(stay, _LEAST) / (1 - stay)
-    return np.asarray(odds / odds.sum())
-
-
-def check_features(features: Any, ops: OperatorSet) -> list[Any]:
-    """Return the features of each base view as the core takes them: an array, or the parts of a sparse matrix."""
-    if isinstance(features, dict):
-        features = list(features.values())
-    if not isinstance(features, Sequence) or isinstance(features, str):
-        raise TypeError(f"features: expected a list, tuple or dict of 2-D arrays, got {type(features).__name__}")
-    if len(features) != ops.n_views:
-        raise ValueError(f"features: expected {ops.n_views} views, one for each base view, got {len(features)}")
-    rows = []
-    for v, X in enumerate(features):
-        matrix: Matrix = check_matrix(X, f"features[{v}]")
-        if matrix.shape[0] != ops.n_samples or matrix.shape[1] < 1:
-            expected = f"{ops.n_samples} samples and at least 1 feature"
-            raise ValueError(f"features[{v}]: expected {expected}, got shape {matrix.shape}")
-        if sparse.issparse(matrix):
-            indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-            rows.append((matrix.shape[1], indptr, indices, matrix.data))
-        else:
-            rows.append(matrix)
-    return rows

@@ -15,7 +15,7 @@ from ..problem import Answer, Problem
 
 if TYPE_CHECKING:
     from ..._operators.operator_set import OperatorSet
-    from ...quality import QualityLike
+    from ...quality._arguments import QualityLike
     from ..evaluation import Candidate
     from ..run import SearchRun
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..._clusters.agreement import Agreement, combine_labels
+from ..._clusters.agreement import Agreement, agree
 from ..._operators.draw import draw_repeated
-from ...quality import QualityLike
+from ...quality._arguments import QualityLike
 from ..problem import Answer, Problem
 from ..stop import Stop
 from .base import Strategy, check_count
@@ -96,7 +96,7 @@ def _combine(run: SearchRun) -> Agreement:
     return Agreement.of(
         [problem.ops.trajectory(run.candidates[row]) for row in rows],
         rows,
-        combine_labels(labels, problem.n_clusters, seed=problem.seed, n_jobs=problem.n_jobs),
+        agree(labels, problem.n_clusters, seed=problem.seed, n_jobs=problem.n_jobs),
     )
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..._operators.draw import on_simplex
 from ..._support.arguments import check_integer, check_number
-from ...quality import QualityLike, contrastive_loss
+from ...quality import contrastive_loss
+from ...quality._arguments import QualityLike
 from ..evaluation import Evaluation
 from ..problem import Answer, Problem
 from .base import Strategy

@@ -1,0 +1,89 @@
+"""Settings of a view: the arguments of build_operators that may differ between views."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scipy import sparse
+
+from .._support.arguments import check_choice, check_integer, check_number
+from .approximate import check_search, is_search
+from .kernels import KERNELS, check_bandwidth
+from .nearest import METRICS
+from .views import View
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """Settings of the neighbour graph and the kernel of one view, see :func:`build_operators`."""
+
+    n_neighbors: int | str
+    kernel: str | Callable[..., Any]
+    bandwidth: Any
+    symmetrize: str
+    neighbors: Any
+    metric: str
+    anisotropy: float
+
+    def check(self, view: View) -> "ViewSettings":
+        """Return the settings for `view`, or raise before any distance of it is computed."""
+        if not callable(self.kernel):
+            check_choice("kernel", self.kernel, KERNELS)
+        check_choice("symmetrize", self.symmetrize, ("mean", "max", "min"))
+        metric = check_choice("metric", self.metric, METRICS)
+        anisotropy = check_number("anisotropy", self.anisotropy)
+        check_bandwidth(self.bandwidth, view.n_samples, view.name)
+        if isinstance(self.n_neighbors, str):
+            check_choice("n_neighbors", self.n_neighbors, ("log",))
+        else:
+            check_integer("n_neighbors", self.n_neighbors, minimum=1, maximum=view.n_samples - 1)
+        if self.kernel == "correlation" and metric == "euclidean":
+            metric = "correlation"
+        if self.kernel == "correlation" and metric not in ("correlation", "precomputed"):
+            raise ValueError(
+                f"metric: expected 'correlation' or 'precomputed' for kernel='correlation', got {metric!r}"
+            )
+        if is_search(self.neighbors):
+            check_search("neighbors", self.neighbors, view, metric)
+        return replace(self, metric=metric, anisotropy=anisotropy)
+
+    def count_neighbors(self, n_samples: int, published: bool) -> int:
+        """Return the number of neighbours of each sample, from 1 to `n_samples` - 1."""
+        if not isinstance(self.n_neighbors, str):
+            return self.n_neighbors
+        log = math.log(n_samples)
+        return min(max(math.floor(log) - 1 if published else math.ceil(log), 1), n_samples - 1)
+
+
+def check_settings(views: Sequence[View], **arguments: Any) -> list[ViewSettings]:
+    """Return the settings of each view; an argument has one value, or one for each view."""
+    names = [view.name for view in views]
+    settings = [
+        ViewSettings(**{name: _of_view(name, value, v, names) for name, value in arguments.items()})
+        for v in range(len(views))
+    ]
+    return [each.check(view) for each, view in zip(settings, views, strict=True)]
+
+
+def _of_view(name: str, value: Any, v: int, names: list[str]) -> Any:
+    """Return the value of an argument for view `v`."""
+    # A tuple also has one value for each view, unless it is a single value: a pair of arrays.
+    is_pair = name == "neighbors" and isinstance(value, tuple) and len(value) == 2
+    is_sequence = isinstance(value, list) or (isinstance(value, tuple) and (not is_pair or _holds_graphs(value)))
+    if is_sequence:
+        if len(value) != len(names):
+            raise ValueError(f"{name}: expected one value or one for each of {len(names)} views, got {len(value)}")
+        return value[v]
+    if isinstance(value, Mapping):
+        by_name = {str(key): entry for key, entry in value.items()}
+        if set(by_name) != set(names):
+            raise ValueError(f"{name}: expected a value for each of {names}, got one for each of {list(by_name)}")
+        return by_name[names[v]]
+    if is_pair and len(names) > 1:
+        raise ValueError(f"{name}: expected a list with one graph for each of {len(names)} views, got one pair")
+    return value
+
+
+def _holds_graphs(pair: tuple[Any, ...]) -> bool:
+    return all(isinstance(g, (tuple, str)) or sparse.issparse(g) or hasattr(g, "fit_transform") for g in pair)

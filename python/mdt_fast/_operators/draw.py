@@ -1,0 +1,35 @@
+"""Random trajectories: weights of the members, drawn for every step of a trajectory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .operator_set import OperatorSet
+
+
+def on_simplex(ops: OperatorSet, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (t, members) weights as a trajectory of `ops` stores them, rows on the simplex."""
+    return ops.trajectory(weights).weights
+
+
+def uniform(ops: OperatorSet, t: int) -> NDArray[np.float64]:
+    """Return t steps with equal weights."""
+    return on_simplex(ops, np.full((t, len(ops)), 1.0 / len(ops)))
+
+
+def draw_convex(ops: OperatorSet, t: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """Draw weights for t steps: uniform numbers, each row divided by its sum."""
+    draw = generator.uniform(size=(t, len(ops)))
+    return on_simplex(ops, draw / draw.sum(axis=1, keepdims=True))
+
+
+def draw_repeated(ops: OperatorSet, t: int, count: int, generator: np.random.Generator) -> list[NDArray[np.float64]]:
+    """Draw `count` trajectories of 1 to t equal steps, with weights uniform on the simplex."""
+    drawn = []
+    for _ in range(count):
+        steps = int(generator.integers(1, t, endpoint=True))
+        # A single weight is 1; the generator may return a number that differs in the last digit.
+        weights = generator.dirichlet(np.ones(len(ops))) if len(ops) > 1 else np.ones(1)
+        drawn.append(on_simplex(ops, np.tile(weights, (steps, 1))))
+    return drawn

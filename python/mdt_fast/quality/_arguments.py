@@ -1,0 +1,118 @@
+"""Arguments of the scores: operators, labels, features and view weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from .._graphs.views import Matrix, check_matrix
+from .._operators.operator_set import OperatorSet
+from .._support.arguments import check_number, first_true
+
+# The name of a score, a function of (ops, labels, coordinates) that returns a number, or None.
+QualityLike: TypeAlias = str | Callable[..., float] | None
+
+
+def check_operators(ops: object) -> OperatorSet:
+    """Return `ops` if it is an operator set."""
+    if not isinstance(ops, OperatorSet):
+        raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
+    return ops
+
+
+def check_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.uint32]:
+    """Return labels as codes 0 to k - 1, where k is the number of classes."""
+    given = np.asarray(labels)
+    if given.shape != (n_samples,):
+        raise ValueError(f"labels: expected shape {(n_samples,)}, one label for each sample, got {given.shape}")
+    if given.dtype.kind == "f":
+        for bad in (~np.isfinite(given), given != np.floor(given)):
+            if (where := first_true(bad)) is not None:
+                raise ValueError(f"labels: expected integers or strings, got {given[where]} at sample {where}")
+    elif given.dtype.kind == "O":
+        for where, label in enumerate(given):
+            if not isinstance(label, (str, bool, int, np.integer)):
+                raise ValueError(f"labels: expected integers or strings, got {label!r} at sample {where}")
+    elif given.dtype.kind not in "biuUS":
+        raise TypeError(f"labels: expected integers or strings, got dtype {given.dtype}")
+    try:
+        classes, codes = np.unique(given, return_inverse=True)
+    except TypeError:
+        raise TypeError("labels: expected all integers or all strings, got both") from None
+    if not 2 <= len(classes) < n_samples:
+        raise ValueError(
+            f"labels: expected between 2 and {n_samples - 1} classes (fewer than samples), got {len(classes)}"
+        )
+    return codes.astype(np.uint32)
+
+
+def check_normalized_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.float64]:
+    """Return view weights divided by their sum, the weights of an average; equal ones for None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not `n_views` finite non-negative numbers, at least one of them positive.
+    """
+    if view_weights is None:
+        return np.full(n_views, 1.0 / n_views)
+    try:
+        weights = np.asarray(view_weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"view_weights: expected {n_views} numbers, got {view_weights!r}") from None
+    if weights.shape != (n_views,):
+        raise ValueError(f"view_weights: expected shape {(n_views,)}, one for each base view, got {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"view_weights: expected finite numbers >= 0, got {weights.tolist()}")
+    if not weights.any():
+        raise ValueError("view_weights: expected at least one positive number, got only zeros")
+    # Division by the largest weight first keeps the sum of huge weights finite.
+    weights = weights / weights.max()
+    return np.asarray(weights / weights.sum())
+
+
+def check_raw_weights(view_weights: Any, n_views: int) -> NDArray[np.float64]:
+    """Return view weights unchanged, the factors of a sum; ``1 / n_views`` each for None.
+
+    The contrastive loss is a sum over views, linear in its weights, so they need not sum to 1 and
+    may all be 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not a sequence of `n_views` finite non-negative numbers.
+    """
+    if view_weights is None:
+        return np.full(n_views, 1.0 / n_views)
+    if not isinstance(view_weights, (list, tuple, np.ndarray)):
+        raise TypeError(f"view_weights: expected {n_views} numbers, one for each view, got {view_weights!r}")
+    shape = np.shape(view_weights)
+    if shape != (n_views,):
+        raise ValueError(f"view_weights: expected {n_views} numbers, one for each view, got shape {shape}")
+    return np.array([check_number(f"view_weights[{v}]", weight) for v, weight in enumerate(view_weights)])
+
+
+def check_features(features: Any, ops: OperatorSet) -> list[Any]:
+    """Return the features of each base view: an array, or the parts of a sparse matrix."""
+    if isinstance(features, dict):
+        features = list(features.values())
+    if not isinstance(features, Sequence) or isinstance(features, str):
+        raise TypeError(f"features: expected a list, tuple or dict of 2-D arrays, got {type(features).__name__}")
+    if len(features) != ops.n_views:
+        raise ValueError(f"features: expected {ops.n_views} views, one for each base view, got {len(features)}")
+    rows = []
+    for v, X in enumerate(features):
+        matrix: Matrix = check_matrix(X, f"features[{v}]")
+        if matrix.shape[0] != ops.n_samples or matrix.shape[1] < 1:
+            expected = f"{ops.n_samples} samples and at least 1 feature"
+            raise ValueError(f"features[{v}]: expected {expected}, got shape {matrix.shape}")
+        if sparse.issparse(matrix):
+            indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+            rows.append((matrix.shape[1], indptr, indices, matrix.data))
+        else:
+            rows.append(matrix)
+    return rows
