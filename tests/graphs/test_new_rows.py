@@ -235,7 +235,7 @@ class TestNewSamples:
     def test_without_mutual_neighbours(self):
         X = np.arange(10.0)[:, None]
         ops = mdt.build_operators(X, symmetrize="min", n_neighbors=2)
-        with pytest.warns(mdt.OperatorWarning, match=r"view 0: 1 new samples have no affinity .* row 1\); each goes"):
+        with pytest.warns(mdt.OperatorWarning, match=r"view 0: 1 new samples have no affinity .* row 1\); each moves"):
             (R,) = ops.new_rows([np.array([[3.0], [100.0]])])
         np.testing.assert_array_equal(R.toarray()[1], np.eye(10)[9])
 

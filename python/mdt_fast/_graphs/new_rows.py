@@ -186,11 +186,11 @@ def _check_training(training: TrainingView | None, name: str) -> TrainingView:
     """Return the training view if new samples can be connected to it."""
     instead = "use new_rows(affinities=[...]) with an (M, N) matrix of cross-affinities for each view"
     if training is None:
-        expected = "a view built from features with our own neighbour search"
+        expected = "a view built from features by a neighbour search"
         got = "one made from a given matrix or graph"
     elif isinstance(training.widths, np.ndarray) and training.fallback_width is None:
         expected = "a view whose bandwidth is one number or adaptive"
-        got = "one bandwidth for each training sample, and none is known for new ones"
+        got = "one bandwidth for each training sample, which new samples do not have"
     elif training.shape == "given" and training.kernel is None:
         expected = "a kernel that can be pickled (a function of a module)"
         got = "a set that lost its kernel when it was pickled"
@@ -217,7 +217,7 @@ def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.
     if len(made.isolated):
         warnings.warn(
             f"{view.name}: {len(made.isolated)} new samples have no affinity to any training sample (the first is row "
-            f"{made.isolated[0]}); each goes to its nearest",
+            f"{made.isolated[0]}); each moves to the nearest one",
             OperatorWarning,
             stacklevel=4,
         )
@@ -240,7 +240,7 @@ def _find_edges(training: TrainingView, view: View, n_threads: int) -> _NewEdges
         old_rows, new_rows = _parts(X.indptr, of_x, X.data), _parts(new.indptr, of_new, new.data)
         return _NewEdges(*_core.cross_knn_sparse(max(len(used), 1), old_rows, new_rows, *how))
     if sparse.issparse(new):
-        require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse samples beside a dense view")
+        require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse new samples of a dense view")
         new = new.toarray()
     return _NewEdges(*_core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), *how))
 

@@ -159,7 +159,7 @@ def check_matrix(X: Any, name: str) -> Matrix:
 def refuse_mask(X: Any, name: str) -> None:
     """Raise TypeError for a masked array, because its mask would be ignored."""
     if isinstance(X, np.ma.MaskedArray):
-        raise TypeError(f"{name}: expected an array without a mask, got a masked array; fill or drop what is missing")
+        raise TypeError(f"{name}: expected an array without a mask, got a masked array; fill or drop the masked values")
 
 
 def _nullable_columns(frame: Any, array: NDArray[Any]) -> NDArray[Any]:
