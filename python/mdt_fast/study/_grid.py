@@ -125,12 +125,7 @@ def accuracy(target: Any, labels: Any) -> float:
 
 
 def make_tasks(
-    datasets: list[DataSet],
-    methods: list[Method],
-    preset: str | None,
-    random_state: int,
-    n_runs: int,
-    n_searches: int,
+    datasets: list[DataSet], methods: list[Method], preset: str | None, random_state: int, n_runs: int, n_searches: int
 ) -> list[Task]:
     """Return all tasks of a study, ordered by data set."""
     tasks = []

@@ -10,20 +10,16 @@ PublishedScore(mean=0.7618, std=0.0264)
 """
 
 from .._times import published_time
-from ._comparison import Compared, compare
-from ._published import PublishedScore, published_entropy, published_score
+from ._comparison import compare
+from ._published import PublishedScore, published_score
 from ._results import write_results
-from ._runs import QUICK, WHOLE, PaperStudy, Profile, run_paper
+from ._runs import QUICK, WHOLE, run_paper
 
 __all__ = [
     "QUICK",
     "WHOLE",
-    "Compared",
-    "PaperStudy",
-    "Profile",
     "PublishedScore",
     "compare",
-    "published_entropy",
     "published_score",
     "published_time",
     "run_paper",
