@@ -63,8 +63,8 @@ class MultiviewDiffusionMaps(Baseline):
 
     The states of the walk are the pairs of a view and a sample. The affinity of sample i in view u
     and sample j in another view v is entry (i, j) of ``K_u K_v``; it is 0 within a view. The
-    coordinates are right eigenvectors of the walk times eigenvalues to the power t. The block matrix
-    is never formed.
+    coordinates are right eigenvectors of the walk times eigenvalues to the power t. The block
+    matrix is never formed.
 
     Parameters
     ----------

@@ -14,8 +14,8 @@ from ._base import TrajectoryBaseline
 
 # Largest time of the entropy curves.
 _MAX_T = 24
-# Up to this number of samples all eigenvalues of a transition matrix are computed. Beyond, the entropy
-# of its singular values is estimated without a dense matrix.
+# Up to this number of samples all eigenvalues of a transition matrix are computed. Beyond, the
+# entropy of its singular values is estimated without a dense matrix.
 _SPECTRAL_SAMPLES = 2500
 
 
@@ -31,8 +31,8 @@ def _check_time(name: str, t: object) -> int | None:
 class DiffusionMaps(TrajectoryBaseline):
     """Embed the samples of one view by diffusion maps (DM).
 
-    The coordinates are right eigenvectors of the transition matrix ``P_v``, times eigenvalues to the
-    power t.
+    The coordinates are right eigenvectors of the transition matrix ``P_v``, times eigenvalues to
+    the power t.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Baselines on products of transition matrices and their transposes: composite and cross diffusion."""
+"""Composite and cross diffusion: products of transition matrices and their transposes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class CrossDiffusion(Baseline):
     Raises
     ------
     MemoryError
-        If there are more than two views and the dense matrices exceed the budget or the free memory.
+        If there are more than two views and the dense matrices exceed the budget or the free
+        memory.
 
     References
     ----------

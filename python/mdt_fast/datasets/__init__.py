@@ -5,10 +5,10 @@ as rows), `target` (classes as integers from 0, or the true parameters of a mani
 and `DESCR`. Data sets with named classes also have `target_names`.
 
 Generators (`make_*`) and `load_multiview_digits` need no file. Readers (`fetch_*`) search for their
-files in `data_home`; without it, in the folder of the environment variable MDT_FAST_DATA and then in
-the cache folder. A missing file with a known public address is downloaded to `data_home` or to the
-cache folder, and its checksum is verified. Without an address, with `download_if_missing=False`, or
-if MDT_FAST_OFFLINE is set, an error names the origin of the file.
+files in `data_home`; without it, in the folder of the environment variable MDT_FAST_DATA and then
+in the cache folder. A missing file with a known public address is downloaded to `data_home` or to
+the cache folder, and its checksum is verified. Without an address, with
+`download_if_missing=False`, or if MDT_FAST_OFFLINE is set, an error names the origin of the file.
 """
 
 from ._blobs import make_multiview_blobs

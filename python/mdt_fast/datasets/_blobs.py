@@ -1,8 +1,8 @@
 """Gaussian clusters in several views, with noise and merged clusters that differ between views.
 
-Merged clusters share one centre in a view. The merged pairs of a view are one round of a round-robin
-schedule of the clusters. Two consecutive views therefore never merge the same pair, and the views
-together separate all clusters although no single view does.
+Merged clusters share one centre in a view. The merged pairs of a view are one round of a
+round-robin schedule of the clusters. Two consecutive views therefore never merge the same pair, and
+the views together separate all clusters although no single view does.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def make_multiview_blobs(
         Probability that the centre of a sample in a view is that of a random cluster, in all views
         or in each view. Draws are independent between views.
     n_merged : int or sequence of int, default=0
-        Number of disjoint pairs of clusters that share a centre, in all views or in each view. Views
-        merge different pairs. Merging needs at least three clusters and two views; otherwise no view
-        would separate the merged clusters.
+        Number of disjoint pairs of clusters that share a centre, in all views or in each view.
+        Views merge different pairs. Merging needs at least three clusters and two views; otherwise
+        no view would separate the merged clusters.
     center_box : tuple of two floats, default=(-10.0, 10.0)
         Range of the centres, which are uniform in each coordinate.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=None

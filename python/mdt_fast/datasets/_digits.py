@@ -25,11 +25,11 @@ def load_multiview_digits(*, kind: str = "gaussian", noise: float = 0.5, random_
     ----------
     kind : {"gaussian", "dropout", "features"}, default="gaussian"
         "gaussian", after K-MvMNIST: view 1 has Gaussian noise of standard deviation 0.3, view 2 of
-        `noise`. "dropout", after L-MvMNIST: view 1 has Gaussian noise of standard deviation `noise`,
-        view 2 has each pixel set to zero with probability `noise`. Pixels are scaled to [0, 1] before
-        and clipped to [0, 1] after noise is added. "features": three views of the images without
-        noise, namely amplitudes of the Fourier transform, histograms of gradient directions in each
-        quarter, and sums over rows and columns.
+        `noise`. "dropout", after L-MvMNIST: view 1 has Gaussian noise of standard deviation
+        `noise`, view 2 has each pixel set to zero with probability `noise`. Pixels are scaled to
+        [0, 1] before and clipped to [0, 1] after noise is added. "features": three views of the
+        images without noise, namely amplitudes of the Fourier transform, histograms of gradient
+        directions in each quarter, and sums over rows and columns.
     noise : float, default=0.5
         Strength of the noise, in [0, 1]. It does not apply to "features".
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=0

@@ -6,8 +6,8 @@ that ignores the range sends the file from its beginning. One download at a time
 others wait and then find the file. A connection that breaks or stalls is retried after a pause. A
 connection that is refused is not retried, so that a machine without network gets an error at once.
 
-Why urllib and not pooch: pooch has a registry and hashes, but it restarts from the beginning after a
-broken connection, does not lock the folder, and depends on requests.
+Why urllib and not pooch: pooch has a registry and hashes, but it restarts from the beginning after
+a broken connection, does not lock the folder, and depends on requests.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def download(files: Sequence[DataFile], folder: Path) -> None:
                 if not (folder / file.path).is_file():
                     _try_addresses(file, folder)
             # Archives are kept until all their files are extracted.
-            for address in {address for file in files if file.member for address in file.addresses}:
+            for address in {address for file in files if file.archived_name for address in file.addresses}:
                 _archive(address, folder).unlink(missing_ok=True)
     except OSError as error:
         raise DownloadError(file.path, str(error)) from error
@@ -90,7 +90,7 @@ def _try_addresses(file: DataFile, folder: Path) -> None:
 def _download_from(address: str, file: DataFile, folder: Path) -> None:
     path = folder / file.path
     part = _part(path)
-    if file.member is None:
+    if file.archived_name is None:
         was_begun = part.is_file()
         _transfer(address, part, file.size)
         if was_begun and _digest(part) != file.sha256:
@@ -104,7 +104,7 @@ def _download_from(address: str, file: DataFile, folder: Path) -> None:
             _transfer(address, _part(archive), None)
             _part(archive).replace(archive)
         try:
-            with ZipFile(archive) as contents, contents.open(file.member) as stream:
+            with ZipFile(archive) as contents, contents.open(file.archived_name) as stream:
                 part.write_bytes(stream.read(file.size + 1))
             _check(part, file)
         except Exception:

@@ -2,8 +2,8 @@
 
 In one view alone, points that are far apart on the manifold are close (a helix passes close to
 itself, a folded plane touches itself). The two views together determine the circle or the plane.
-``variant="paper"`` follows the printed formulas. ``variant="published"`` follows the code behind the
-published figures; each function lists the differences.
+``variant="paper"`` follows the printed formulas. ``variant="published"`` follows the code behind
+the published figures; each function lists the differences.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ def make_deformed_plane(n_samples: int = 3000, *, variant: str = "paper", random
     n_samples : int, default=3000
         Number of points, at least 2.
     variant : {"paper", "published"}, default="paper"
-        "paper": the formulas above. "published": ``x1 ~ U(1.5 pi, 4.5 pi)``, ``x1 sin(x1)`` as third
-        coordinate of view 1, ``0.3 cos(x2)`` for ``0.4 cos(x2)`` in view 2, and one fixed draw.
+        "paper": the formulas above. "published": ``x1 ~ U(1.5 pi, 4.5 pi)``, ``x1 sin(x1)`` as
+        third coordinate of view 1, ``0.3 cos(x2)`` for ``0.4 cos(x2)`` in view 2, and one fixed
+        draw.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=0
         Seed of the "paper" variant. The "published" points are those of NumPy's legacy generator
         with seed 42.

@@ -1,4 +1,4 @@
-"""Four data sets of one public collection: MATLAB files with a cell array X of views and labels y."""
+"""Four data sets in MATLAB files, which have a cell array X of views and labels y."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True, download_if
         cache folder.
     prepared : bool, default=True
         Whether to reduce views of more than 100 columns to 100 principal components and to scale
-        every row to unit length, as in the published figures. False returns the features of the file.
+        every row to unit length, as in the published figures. False returns the features of the
+        file.
     download_if_missing : bool, default=True
         Whether to download missing files, to `data_home` or the cache folder. The variable
         MDT_FAST_OFFLINE also disables downloads.
@@ -60,7 +61,8 @@ def fetch_yale(*, data_home: DataHome = None, prepared: bool = True, download_if
         cache folder.
     prepared : bool, default=True
         Whether to reduce views of more than 100 columns to 100 principal components and to scale
-        every row to unit length, as in the published figures. False returns the features of the file.
+        every row to unit length, as in the published figures. False returns the features of the
+        file.
     download_if_missing : bool, default=True
         Without effect, because no public address of the file is known.
 

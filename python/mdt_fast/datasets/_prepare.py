@@ -46,7 +46,7 @@ def normalize_counts(counts: Any, total: float = 1e4) -> Any:
 
 
 def most_variable_columns(X: Any, n_columns: int) -> FloatArray:
-    """Return the columns of largest variance of a sparse matrix, dense and in their original order."""
+    """Return the columns of largest variance of a sparse matrix, dense and in original order."""
     mean = np.asarray(X.mean(axis=0)).ravel()
     variance = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
     # A stable sort: of equal columns the first is chosen.

@@ -1,8 +1,9 @@
 """The files of the real data sets: paths, addresses, checksums and origins.
 
 Extend this table to add a data set. The origin describes how to get a file and, for a file derived
-from others, how it was made. Files without an address are not downloaded. Checksums are those of the
-published files. They are verified after a download; a file that already exists is read unverified.
+from others, how it was made. Files without an address are not downloaded. Checksums are those of
+the published files. They are verified after a download; a file that already exists is read
+unverified.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class DataFile:
         Checksum of the file at `path`.
     size : int, default=0
         Size of the file at `path` in bytes.
-    member : str, default=None
+    archived_name : str, default=None
         Name of the file in the archive, if the URLs are those of a zip archive.
     """
 
@@ -43,7 +44,7 @@ class DataFile:
     addresses: tuple[str, ...] = ()
     sha256: str = ""
     size: int = 0
-    member: str | None = None
+    archived_name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _collected(name: str, sha256: str, size: int) -> DataFile:
 
 
 def _mfeat(name: str, sha256: str, size: int) -> DataFile:
-    return DataFile(f"mfeat/{name}", (_MFEAT_ARCHIVE,), sha256, size, member=name)
+    return DataFile(f"mfeat/{name}", (_MFEAT_ARCHIVE,), sha256, size, archived_name=name)
 
 
 def _mnist(name: str, sha256: str, size: int) -> DataFile:

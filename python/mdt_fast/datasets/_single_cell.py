@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 def fetch_citeseq_pbmc(
     *, data_home: DataHome = None, prepared: bool = True, drop_unknown: bool = False, download_if_missing: bool = True
 ) -> Any:
-    """Read CITE-seq blood cells: 1372 cells in 2 views (counts of 16793 genes, of 10 surface proteins).
+    """Read CITE-seq blood cells: 1372 cells, counts of 16793 genes and of 10 surface proteins.
 
     Six cell types are annotated. The 190 cells without annotation form a seventh class "unknown".
     Drop them to measure agreement with the annotation.
@@ -95,7 +95,7 @@ def fetch_citeseq_pbmc(
 def fetch_snareseq_cellmix(
     *, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True
 ) -> Any:
-    """Read the SNARE-seq mixture: 1047 cells of 4 cell lines in 2 views (19 chromatin, 10 RNA features).
+    """Read the SNARE-seq mixture: 1047 cells of 4 lines, 19 chromatin and 10 RNA features.
 
     Parameters
     ----------

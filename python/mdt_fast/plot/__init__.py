@@ -1,7 +1,7 @@
 """Plots of coordinates, diffusion times, searches, trajectories, views and scores.
 
-Each function draws on `ax`, or on a new figure if it is None, and returns the axes. Nothing is shown,
-saved or changed globally. The functions import matplotlib when they draw: ``pip install
+Each function draws on `ax`, or on a new figure if it is None, and returns the axes. Nothing is
+shown, saved or changed globally. The functions import matplotlib when they draw: ``pip install
 'mdt_fast[plot]'``.
 
 >>> from mdt_fast import plot

@@ -37,8 +37,9 @@ def embedding(
 ) -> Any:
     """Draw the coordinates of samples as a scatter plot.
 
-    Samples are drawn in a fixed random order, so that no class covers another systematically. Markers
-    are smaller if there are many samples. More than 2,000 samples are rasterised in a vector file.
+    Samples are drawn in a fixed random order, so that no class covers another systematically.
+    Markers are smaller if there are many samples. More than 2,000 samples are rasterised in a
+    vector file.
 
     Parameters
     ----------
@@ -55,15 +56,15 @@ def embedding(
         which heights are random and only keep markers apart; the default gives a strip if there is
         only one component.
     legend : bool or str, default=None
-        Whether to draw a legend, or a colour bar for values and for more classes than can be listed.
-        A string is its title. None draws it if there are labels.
+        Whether to draw a legend, or a colour bar for values and for more classes than can be
+        listed. A string is its title. None draws it if there are labels.
     title : str, default=None
         Title of the axes.
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on, with 3-D projection for three dimensions. None makes a new figure.
     **scatter
-        Further arguments of `Axes.scatter`, such as ``s`` or ``cmap``. Values for each sample are in
-        the order of the samples.
+        Further arguments of `Axes.scatter`, such as ``s`` or ``cmap``. Values for each sample are
+        in the order of the samples.
 
     Returns
     -------

@@ -25,7 +25,7 @@ _BAR_NAMES = 12
 
 
 def class_colors(n_classes: int, limit: int) -> NDArray[np.float64]:
-    """Return (n_classes, 4) colours: the palette, repeated, or a continuous scale beyond `limit`."""
+    """Return (n_classes, 4) colours: the repeated palette, or a scale beyond `limit` classes."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgba_array
 

@@ -13,7 +13,7 @@ from ._key import PALETTE
 
 
 def prr(values: Mapping[Any, Any], *, ax: Any = None) -> Any:
-    """Draw performance relative to random trajectories, as bars that start at 1, the best at the top.
+    """Draw performance relative to random trajectories as bars from 1, the best at the top.
 
     Parameters
     ----------

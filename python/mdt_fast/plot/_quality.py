@@ -32,8 +32,8 @@ def quality(
 ) -> Any:
     """Draw scores against diffusion time, or another increasing parameter, as one curve per method.
 
-    Up to twenty curves are named in a legend, sorted by their last value. More curves have colours of
-    a continuous scale in the given order.
+    Up to twenty curves are named in a legend, sorted by their last value. More curves have colours
+    of a continuous scale in the given order.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def quality(
     Examples
     --------
     >>> from mdt_fast import plot
-    >>> ax = plot.quality([1, 2, 4, 8], {"beam": [0.5, 0.7, 0.8, 0.8], "mean": [0.5, 0.6, 0.6, 0.5]}, selected=4)
+    >>> curves = {"beam": [0.5, 0.7, 0.8, 0.8], "mean": [0.5, 0.6, 0.6, 0.5]}
+    >>> ax = plot.quality([1, 2, 4, 8], curves, selected=4)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['beam', 'mean', 't = 4']
     """
@@ -137,7 +138,7 @@ def _check_spread(spread: Any, runs: dict[Any, NDArray[Any]], n_times: int) -> d
 
 
 def _mean_and_deviation(runs: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return mean and standard deviation over the first axis without nan; nan without any number."""
+    """Return mean and standard deviation over the first axis, ignoring nan."""
     known = ~np.isnan(runs)
     count = np.where(known.any(axis=0), known.sum(axis=0), np.nan)
     mean = np.where(known, runs, 0.0).sum(axis=0) / count

@@ -27,8 +27,8 @@ def scores(
     ----------
     values : mapping of names to numbers or sequences of numbers
         A number, or one number for each run. A bar ends at the mean, and dots show the runs (more
-        than 40: an error bar of one standard deviation). nan means no value. Bars are in this order,
-        the first at the top.
+        than 40: an error bar of one standard deviation). nan means no value. Bars are in this
+        order, the first at the top.
     spread : mapping of names to numbers, default=None
         Half the length of an error bar, which replaces the dots of the runs.
     groups : mapping of names to groups, default=None

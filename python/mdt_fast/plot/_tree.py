@@ -59,8 +59,8 @@ def tree(
     Returns
     -------
     matplotlib.axes.Axes
-        The axes. Their artists have the group ids (``artist.get_gid()``) "nodes", "edges", "path" and
-        "answer". Nodes are in the order of `history`.
+        The axes. Their artists have the group ids (``artist.get_gid()``) "nodes", "edges", "path"
+        and "answer". Nodes are in the order of `history`.
 
     Raises
     ------
@@ -157,10 +157,10 @@ def _tree_angles(
     """Return the angle of each node, clockwise from the top and not modulo a turn.
 
     Edges need the angle without modulo, to turn in the right direction. The layout is the tidy tree
-    of Reingold and Tilford (1981, doi:10.1109/TSE.1981.234519) on a circle: subtrees are as close as
-    the smallest distance of nodes on a ring allows, a parent is at the middle of its children, and
-    the fullest ring takes a whole turn. A sector for each subtree, proportional to its leaves, would
-    be worse: a beam has leaves on every ring, and those on the inner rings would overlap.
+    of Reingold and Tilford (1981, doi:10.1109/TSE.1981.234519) on a circle: subtrees are as close
+    as the smallest distance of nodes on a ring allows, a parent is at the middle of its children,
+    and the fullest ring takes a whole turn. A sector for each subtree, proportional to its leaves,
+    would be worse: a beam has leaves on every ring, and those on the inner rings would overlap.
     """
     root = -1
     children: dict[int, list[int]] = {}
@@ -171,8 +171,8 @@ def _tree_angles(
     apart = np.arange(1.0, int(depths.max()) + 1) ** -0.5
     offsets = np.zeros(len(sequences))
     sizes = np.ones(len(sequences))
-    # Smallest and largest position, relative to its top, of a subtree on each ring outside that of its
-    # parent.
+    # Smallest and largest position, relative to its top, of a subtree on each ring outside that of
+    # its parent.
     outlines: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     for node in [*(int(i) for i in np.argsort(-depths, kind="stable")), root]:
         below = children.get(node, [])
@@ -204,7 +204,7 @@ def _tree_angles(
 def _pack(
     lefts: Sequence[NDArray[np.float64]], rights: Sequence[NDArray[np.float64]], apart: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return positions of adjacent subtrees, the first at 0, with the distances `apart` on each ring."""
+    """Return positions of adjacent subtrees, the first at 0, at distances `apart` on each ring."""
     # The mean of the leftmost and the rightmost packing also keeps the distances, and it spreads
     # small subtrees evenly between large ones.
     first = _pack_left(lefts, rights, apart)
@@ -240,7 +240,7 @@ def _to_plane(radii: NDArray[Any], angles: NDArray[np.float64]) -> NDArray[np.fl
 def _edge_curves(
     parents: NDArray[np.int64], depths: NDArray[np.int32], angles: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return (nodes, _CURVE, 2) curves from parents, which stay between two rings and do not cross."""
+    """Return (nodes, _CURVE, 2) curves from parents, between two rings and without crossings."""
     inner = np.where(parents >= 0, depths[parents], 0)[:, np.newaxis]
     start = np.where(parents >= 0, angles[parents], angles)[:, np.newaxis]
     along = np.linspace(0.0, 1.0, _CURVE)

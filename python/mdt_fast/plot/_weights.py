@@ -29,8 +29,8 @@ def weights(trajectory: Any, *, names: Sequence[object] | None = None, cmap: Any
     Parameters
     ----------
     trajectory : Trajectory, SearchResult, Embedding, fitted estimator or array
-        A trajectory, an object with an attribute `trajectory` or `trajectory_`, a (t, members) array
-        of weights in [0, 1], or a sequence (t member indices).
+        A trajectory, an object with an attribute `trajectory` or `trajectory_`, a (t, members)
+        array of weights in [0, 1], or a sequence (t member indices).
     names : sequence of str, default=None
         Names of the members. None means those of the trajectory, or numbers.
     cmap : str or matplotlib.colors.Colormap, default="Blues"

@@ -157,7 +157,7 @@ def dataset_names() -> list[str]:
 
 
 def with_noise(name: str, s: float) -> str:
-    """Return the name of a data set with a noise level, written with two decimals if that is exact."""
+    """Return the name of a data set with a noise level, with two decimals if that is exact."""
     return f"{name}(s={s:.2f})" if round(s, 2) == s else f"{name}(s={s!r})"
 
 
@@ -175,7 +175,7 @@ def find_dataset(name: str) -> DataSet:
 
 
 def check_datasets(given: Any) -> list[DataSet]:
-    """Return data sets given by names, or as a mapping of names to Bunches or (views, target) pairs."""
+    """Return data sets given by names, or as a mapping to Bunches or (views, target) pairs."""
     if isinstance(given, str):
         given = [given]
     if isinstance(given, Mapping):

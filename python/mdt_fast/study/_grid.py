@@ -98,7 +98,7 @@ def _digest(*parts: object) -> str:
 
 @functools.lru_cache(maxsize=_KEPT)
 def prepared(dataset: DataSet, preset: str | None, n_jobs: int | None) -> Case:
-    """Return a prepared data set with its diffusion time, so that no method is timed choosing it."""
+    """Return a prepared data set whose diffusion time is already chosen."""
     case = dataset.prepare(preset, n_jobs)
     _ = case.t
     return case
@@ -118,7 +118,7 @@ def score_labels(case: Case, labels: NDArray[Any]) -> dict[str, float]:
 
 
 def accuracy(target: Any, labels: Any) -> float:
-    """Return the share of samples in the right class under the best matching of clusters and classes."""
+    """Return the share of correct samples under the best matching of clusters and classes."""
     counts = contingency_matrix(target, labels)
     at = linear_sum_assignment(counts, maximize=True)
     return float(counts[at].sum() / counts.sum())

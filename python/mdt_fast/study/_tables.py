@@ -79,7 +79,7 @@ class Table:
     prr: Mapping[str, float]
 
     def rank(self, dataset: str) -> dict[str, int]:
-        """Return the rank, 1 or 2, of the two best ranked methods; equal printed scores share a rank."""
+        """Return the rank, 1 or 2, of the two best methods; equal printed scores share a rank."""
         shown = {
             method: round(scale_of(self.measure) * cell.mean, 2)
             for method in self.methods

@@ -88,7 +88,8 @@ def summary(cells: list[Compared]) -> str:
     for measure in MEASURES:
         mine = [cell for cell in cells if cell.measure == measure]
         line = [TITLES[measure]]
-        # Our L-Isolet differs from the data of the paper and of the authors' code, see reasons.toml.
+        # Our L-Isolet differs from the data of the paper and of the authors' code, see
+        # reasons.toml.
         for some in (mine, [cell for cell in mine if not cell.dataset.startswith("L-Isolet")]):
             agreeing = sum(cell.agrees for cell in some)
             line += [str(len(some)), str(agreeing), str(len(some) - agreeing)]

@@ -286,7 +286,7 @@ def _arcs(turns: NDArray[Any]) -> NDArray[Any]:
 
 
 def _rank_correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Return Spearman's correlation; 0 for a constant argument, where SciPy warns and returns nan."""
+    """Return Spearman's correlation, 0 for a constant argument (SciPy warns and returns nan)."""
     a, b = (ranks - ranks.mean() for ranks in (rankdata(x), rankdata(y)))
     norm = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / norm) if norm > 0 else 0.0

@@ -14,8 +14,8 @@ _N_COLUMNS = 5
 _WIDTH, _ROW_HEIGHT = 11.0, 2.1
 # Small points keep the strands of a curve apart. Blended colours would double the size of a file.
 _POINTS: dict[str, Any] = {"s": 1.4, "alpha": 1.0, "antialiased": False}
-# Colour map and name of the target. "hsv" is cyclic and, unlike cyclic maps of even lightness, nowhere
-# white.
+# Colour map and name of the target. "hsv" is cyclic and, unlike cyclic maps of even lightness,
+# nowhere white.
 _COLORS = {"circle": ("hsv", "angle"), "plane": ("viridis", "$x_1$")}
 # Method of which every draw is shown, in separate rows. Of other methods the first draw is shown.
 _EVERY_DRAW = "MDT-Rand"

@@ -24,8 +24,8 @@ _SINGLE = ("True labels", "DM")
 _FUSED = ("CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean", "MDT-Mean")
 _SEARCHED = ("MDT-Direct", "MDT-BSC", "MDT-BSC (as coded)")
 _DRAWN = (REFERENCE, "MDT-Cvx-Rand")
-# Published for data sets of up to 2,000 samples only. On larger ones its loss, a sum over all pairs,
-# takes minutes.
+# Published for data sets of up to 2,000 samples only. On larger ones its loss, a sum over all
+# pairs, takes minutes.
 _CONTRASTIVE = "MDT-CST"
 # Larger data sets whose noise level is a parameter.
 NOISY = ("K-MvMNIST", "L-MvMNIST")
