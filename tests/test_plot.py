@@ -364,7 +364,8 @@ class TestTree:
     def test_bad_arguments(self, ops, plt):
         with pytest.raises(TypeError, match="result: expected a SearchResult, got Trajectory"):
             plot.tree(ops.trajectory([0]))
-        with pytest.raises(ValueError, match=r"result: expected words, .* got weights .*'mean'.* plot\.weights draws"):
+        refusal = r"result: expected sequences, .* got weights .*'mean'.* plot\.weights draws"
+        with pytest.raises(ValueError, match=refusal):
             plot.tree(mdt.search(ops, n_clusters=2, strategy="mean", t=2))
         assert not plt.get_fignums()
 
@@ -424,7 +425,7 @@ class TestWeights:
             ([], None, ValueError, r"trajectory: expected .* got the shape \(0,\)"),
             ([0.5, 0.5], None, ValueError, r"trajectory: expected .* got the shape \(2,\)"),
             (np.eye(2), ["a"], ValueError, "names: expected 2, one for each member, got 1"),
-            ([0, 1, 2], ["a", "b"], ValueError, "names: expected at least 3, as in the word, got 2"),
+            ([0, 1, 2], ["a", "b"], ValueError, "names: expected at least 3, as in the sequence, got 2"),
         ],
     )
     def test_bad_arguments(self, plt, trajectory, names, error, message):

@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 import mdt_fast as mdt
 from mdt_fast._cli.main import cli
-from mdt_fast.study import _cases, _manifold, _paper
+from mdt_fast.study import _cases
 from mdt_fast.study._rows import read_rows
+from mdt_fast.study.paper import _manifold, _runs
 
-TINY = _paper.Profile(
+TINY = _runs.Profile(
     n_runs=2,
     n_searches=1,
     presets=("published", None),
@@ -38,18 +39,19 @@ def missing():
 
 @pytest.fixture
 def study(monkeypatch, tmp_path):
-    known = {
-        "K-MvMNIST": (functools.partial(blobs, 2), 2, _cases._build),
-        "MSRC-v5": (functools.partial(blobs, 3), 3, _cases._build),
-        "Yale": (missing, 3, _cases._build),
-    }
+    sets = (
+        _cases.DataSet("K-MvMNIST", 2, functools.partial(blobs, 2), _cases._build),
+        _cases.DataSet("MSRC-v5", 3, functools.partial(blobs, 3), _cases._build),
+        _cases.DataSet("Yale", 3, missing, _cases._build),
+    )
+    known = {each.name: each for each in sets}
     monkeypatch.setattr(_cases, "_KNOWN", known)
-    monkeypatch.setattr(_paper, "DATASETS", tuple(known))
+    monkeypatch.setattr(_runs, "DATASETS", tuple(known))
     for name in ("QUICK", "WHOLE"):
         monkeypatch.setattr(f"mdt_fast._cli.study.{name}", TINY)
     small = functools.partial(_manifold.run_manifold, n_samples=60)
-    monkeypatch.setattr(_paper, "run_manifold", small)
-    monkeypatch.setattr(_paper, "MANIFOLDS", {"Helix-B": _manifold.MANIFOLDS["Helix-B"]})
+    monkeypatch.setattr(_runs, "run_manifold", small)
+    monkeypatch.setattr(_runs, "MANIFOLDS", {"Helix-B": _manifold.MANIFOLDS["Helix-B"]})
 
     def call(*options):
         return CliRunner().invoke(cli, ["study", "--output", str(tmp_path), "--jobs", "1", *options])
@@ -89,7 +91,7 @@ def test_it_writes_the_document_and_goes_on_where_it_was(study):
 
 def test_without_any_data_it_says_so(study, monkeypatch):
     call, _ = study
-    monkeypatch.setattr(_paper, "DATASETS", ("Yale",))
+    monkeypatch.setattr(_runs, "DATASETS", ("Yale",))
     result = call()
     assert result.exit_code == 2
     assert "expected at least one of Yale" in result.stderr

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from mdt_fast.study import _manifold
+from mdt_fast.study.paper import _manifold
 
 N_SAMPLES = 60
 ANGLE = np.linspace(0, 2 * np.pi, 400, endpoint=False)
