@@ -1,7 +1,11 @@
-"""Approximate neighbours against pynndescent and faiss, each at several settings: seconds and recall of 15 neighbours.
+"""Time and recall of approximate neighbours against pynndescent and faiss.
 
-Every competitor has two threads. Its line is the first setting that reaches the recall wanted, or the last one tried;
-pynndescent is run once before, so that its compilation is not counted. Seconds are the least of several runs.
+Measures seconds (the minimum of several runs) and recall of 15 neighbours, with two threads for
+every competitor. Competitors have several settings. The table shows the first setting that reaches
+the required recall, or the last one. pynndescent is run once before, so that its compilation is not
+counted.
+
+Run: ``python benches/bench_approximate.py [--sizes N ...] [--dimensions D ...] [--mnist]``.
 """
 
 import argparse
@@ -20,19 +24,19 @@ K = 15
 PROBES = 1000
 CHUNK = 20_000
 
-# What a setting is called, and how to search with it.
+# Names of settings, and functions that search with them.
 Attempts = Iterator[tuple[str, Callable[[], np.ndarray]]]
 
 
 def surface(n: int, d: int) -> np.ndarray:
-    """Eight hidden dimensions, curled up in d."""
+    """Return points on a curved surface of eight dimensions in d columns."""
     rng = np.random.default_rng(0)
     hidden = np.tanh(rng.normal(size=(n, 8)) @ rng.normal(size=(8, 64)) / 2)
     return (hidden @ rng.normal(size=(64, d))).astype(np.float32)
 
 
 def blobs(n: int, d: int) -> np.ndarray:
-    """Ten round clusters: as many dimensions as there are columns."""
+    """Return ten Gaussian clusters of full dimension."""
     views = mdt.datasets.make_multiview_blobs(n, n_views=1, n_features=d, n_clusters=10, random_state=0).views
     return views[0].astype(np.float32)
 
@@ -99,20 +103,20 @@ COMPETITORS = {"ours": ours, "exact": exact, "pynndescent": pynndescent, "HNSW":
 
 
 def others(found: np.ndarray) -> np.ndarray:
-    """Leave out the sample itself, or the last where it is not there."""
+    """Remove the sample itself from its neighbours, or the last neighbour if it is not there."""
     itself = found == np.arange(len(found))[:, None]
     itself[~itself.any(axis=1), -1] = True
     return found[~itself].reshape(len(found), -1)
 
 
 class Truth:
-    """How far the neighbours of some samples reach."""
+    """Exact distances to the neighbours of some samples."""
 
     def __init__(self, X: np.ndarray) -> None:
         self.rows = np.random.default_rng(1).choice(len(X), PROBES, replace=False)
         probes = X[self.rows].astype(np.float64)
         norms = (probes**2).sum(axis=1)[:, None]
-        # The nearest is the sample itself.
+        # The nearest neighbour is the sample itself.
         self.nearest = np.full((PROBES, K + 1), np.inf)
         for first in range(0, len(X), CHUNK):
             others = X[first : first + CHUNK].astype(np.float64)
@@ -120,7 +124,7 @@ class Truth:
             self.nearest = np.partition(np.hstack([self.nearest, distances]), K, axis=1)[:, : K + 1]
 
     def recall(self, X: np.ndarray, found: np.ndarray) -> float:
-        """Share of the nearest neighbours that are there; equally near ones count alike."""
+        """Return the share of neighbours that were found; those at equal distance count."""
         hits = 0
         for row, last in zip(self.rows, self.nearest.max(axis=1), strict=True):
             mine = found[row]

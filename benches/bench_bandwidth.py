@@ -1,7 +1,10 @@
-"""How near the sparse kernel comes to the memory: bytes moved a second by steps of a walk, against plain copies.
+"""Memory bandwidth of the sparse kernel: bytes per second of a step, against plain copies.
 
-A step on a block of c columns is counted as entries x (index + value + c elements) + the output, whether a cache served
-it or not. Points are numbered breadth-first, one of the orders of searches.
+The bytes of a step on a block of c columns are entries x (index + value + c elements) + the output,
+whether a cache holds them or not. Samples are in breadth-first order, one of the permutations that
+searches use.
+
+Run: ``python benches/bench_bandwidth.py [N ...]``.
 """
 
 import sys
@@ -20,7 +23,7 @@ COPIED_BYTES = 1 << 29
 
 
 def copy_bandwidth() -> float:
-    """Bytes a second, read and written, of copies that both threads make at a time."""
+    """Return bytes per second, read and written, of copies on all threads at the same time."""
     halves = [(np.zeros(COPIED_BYTES, np.uint8), np.ones(COPIED_BYTES, np.uint8)) for _ in range(THREADS)]
     with ThreadPoolExecutor(THREADS) as pool:
         seconds = seconds_of(lambda: list(pool.map(lambda half: np.copyto(*half), halves)), ROUNDS)
@@ -48,7 +51,7 @@ def measure(n: int, dtype: str, bandwidth: float) -> list[list[str]]:
     rows = []
     for columns in COLUMNS:
         X = np.random.default_rng(0).random((n, columns)).astype(dtype)
-        # What a call costs beside its steps is in both.
+        # The difference of two lengths removes the cost of a call.
         seconds = (seconds_of(lambda X=X: often @ X, ROUNDS) - seconds_of(lambda X=X: once @ X, ROUNDS)) / STEPS
         rate = bytes_of_step(P, columns) / seconds
         cells = [f"{n:,}", dtype, str(columns), f"{1e3 * seconds:.1f}", f"{bytes_of_step(P, columns) / 1e9:.2f}"]
@@ -60,7 +63,7 @@ def run(sizes: tuple[int, ...] = SIZES) -> None:
     bandwidth = copy_bandwidth()
     print(f"### Steps against copies: {THREADS} threads copy {bandwidth / 1e9:.1f} GB/s, read and written\n")
     rows = [row for n in sizes for dtype in ("float32", "float64") for row in measure(n, dtype, bandwidth)]
-    print_table(["N", "elements", "columns", "a step, ms", "bytes, GB", "GB/s", "of copies"], rows)
+    print_table(["N", "elements", "columns", "one step, ms", "bytes, GB", "GB/s", "share of copies"], rows)
 
 
 if __name__ == "__main__":

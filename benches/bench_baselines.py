@@ -1,4 +1,7 @@
-"""Baselines against the same formulas with dense N x N matrices, from the operators to ten coordinates."""
+"""Time of the baselines, from operators to ten coordinates, against dense matrices.
+
+Run: ``python benches/bench_baselines.py``. Data sets whose files are missing are skipped.
+"""
 
 import warnings
 from collections.abc import Callable
@@ -13,7 +16,8 @@ from bench_candidate import THREADS, published_sets
 from timing import print_table, seconds_of
 
 COMPONENTS = 10
-# A dense decomposition of 6,000 samples takes minutes: there only the cheapest and the two-view ones.
+# A dense decomposition of 6,000 samples takes minutes. Beyond this size only three baselines are
+# run.
 LARGE = 4000
 N_STEPS = 20
 
@@ -24,7 +28,7 @@ def singular(A: np.ndarray) -> np.ndarray:
 
 
 def eigen(K: np.ndarray) -> np.ndarray:
-    """Right eigenvectors of D^-1 K times eigenvalues, through the symmetric form and only the leading ones."""
+    """Return leading right eigenvectors of D^-1 K times eigenvalues, from the symmetric form."""
     roots = np.sqrt(K.sum(axis=1))
     n = len(K)
     values, vectors = eigh(K / roots / roots[:, np.newaxis], subset_by_index=(n - COMPONENTS - 1, n - 2))
@@ -44,11 +48,11 @@ def blocks(Ks: list[np.ndarray]) -> np.ndarray:
     return np.block([[Ku @ Kv if u != v else np.zeros_like(Ku) for v, Kv in enumerate(Ks)] for u, Ku in enumerate(Ks)])
 
 
-def dense_ways(
+def dense_baselines(
     Ks: list[np.ndarray], Ps: list[np.ndarray], times: dict[str, Any]
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Return the dense version of each baseline; the times are given, as ours chose them."""
-    ways = {
+    """Return the dense version of each baseline, for given diffusion times."""
+    found = {
         "DM": lambda: eigen(Ks[0]),
         "AD": lambda: singular(np.linalg.multi_dot(Ps)),
         "p-AD": lambda: singular(np.linalg.matrix_power(np.linalg.multi_dot(Ps), times["p-AD"])),
@@ -61,31 +65,31 @@ def dense_ways(
         "AA": lambda: singular(sum(Ks) / sum(K.sum(axis=1, keepdims=True) for K in Ks)),
     }
     if len(Ps) == 2:
-        ways["ComD"] = lambda: singular(Ps[1] @ Ps[0].T + Ps[0] @ Ps[1].T)
-    return ways
+        found["ComD"] = lambda: singular(Ps[1] @ Ps[0].T + Ps[0] @ Ps[1].T)
+    return found
 
 
 def run() -> None:
     rows = []
-    for data, views, _, _ in published_sets():
-        ops = mdt.build_operators(views, n_jobs=THREADS)
+    for data in published_sets():
+        ops = mdt.build_operators(data.views, n_jobs=THREADS)
         Ps = [P.toarray() for P in ops.views]
         Ks = [np.asarray(t.degrees)[:, np.newaxis] * P for t, P in zip(ops._transitions, Ps, strict=True)]
         is_large = ops.n_samples > LARGE
-        # Our own choice of time is left out on both sides.
+        # The choice of the times is not measured on either side.
         times = {"p-AD": 3, "ID": [3] * len(Ps)}
-        for name, way in dense_ways(Ks, Ps, times).items():
+        for name, dense_baseline in dense_baselines(Ks, Ps, times).items():
             given = {"t": times[name]} if name in times else {}
             baseline = mdt.baselines.make(name, n_components=COMPONENTS, n_jobs=THREADS, **given)
-            baseline.fit(views)
+            baseline.fit(data.views)
             ours = seconds_of(lambda: baseline._coordinates(ops, COMPONENTS), 5)  # noqa: B023
-            whole = seconds_of(lambda: baseline.fit(views), 3)  # noqa: B023
+            whole = seconds_of(lambda: baseline.fit(data.views), 3)  # noqa: B023
             dense = None
             if not is_large or name in ("DM", "AD", "ComD"):
                 with threadpool_limits(THREADS):
-                    dense = seconds_of(way, 1)
+                    dense = seconds_of(dense_baseline, 1)
             cells = ["not run", ""] if dense is None else [f"{dense:.2f}", f"{dense / ours:.0f}"]
-            rows.append([data, f"{ops.n_samples:,}", name, *cells, f"{1e3 * ours:.0f}", f"{1e3 * whole:.0f}"])
+            rows.append([data.name, f"{ops.n_samples:,}", name, *cells, f"{1e3 * ours:.0f}", f"{1e3 * whole:.0f}"])
     print(f"### Baselines, {COMPONENTS} coordinates, {THREADS} threads (`python benches/bench_baselines.py`)\n")
     print_table(["data", "N", "baseline", "dense, s", "dense / ours", "ours, ms", "ours with the graphs, ms"], rows)
 

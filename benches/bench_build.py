@@ -1,4 +1,10 @@
-"""Operators of the six Multi-Feat views (or views of their shape) against the dense way; peak memory against N."""
+"""Time to build operators against dense matrices, and peak memory against the number of samples.
+
+Times are those of the six views of Multi-Feat, or of random views of their shape if its files are
+missing.
+
+Run: ``python benches/bench_build.py``.
+"""
 
 import subprocess
 import sys
@@ -16,7 +22,7 @@ WIDTHS = {"fac": 216, "kar": 64, "zer": 47, "mor": 6, "pix": 240, "fou": 76}
 
 
 def dense_operator(X: np.ndarray) -> np.ndarray:
-    """Follow the published recipe with N x N matrices: all distances, neighbours from them, kernel, walk."""
+    """Return the operator of a view, computed as in the published code with N x N matrices."""
     distances = pairwise_distances(X)
     n = len(X)
     bandwidth = np.where(distances > 0, distances, np.inf).min(axis=0).max()
@@ -54,13 +60,13 @@ def multi_feat() -> None:
 
 
 def peak_megabytes() -> float:
-    """Return the largest resident size of this process so far (Linux; getrusage would count the parent's too)."""
+    """Return the peak resident size of this process (Linux; getrusage would include the parent)."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) / 1024
 
 
 def peak_of_one_size(n: int) -> None:
-    """Print the megabytes that one job adds to the process: run alone, because a peak never goes down."""
+    """Print the increase of the peak memory by one job, in a process that does nothing else."""
     X = np.random.default_rng(0).normal(size=(n, 20))
     before = peak_megabytes()
     ops = mdt.build_operators([X, X[:, ::-1]], n_neighbors=15)
@@ -71,7 +77,7 @@ def peak_of_one_size(n: int) -> None:
 
 
 def memory() -> None:
-    print("### Peak memory: two views, d = 20, K = 15, three steps on 32 columns forth and back\n")
+    print("### Peak memory: two views, d = 20, K = 15, three steps and their transposes on 32 columns\n")
     peaks = []
     for n in SIZES:
         done = subprocess.run([sys.executable, __file__, str(n)], check=True, capture_output=True, text=True)
@@ -80,7 +86,7 @@ def memory() -> None:
     for i, (n, peak) in enumerate(zip(SIZES, peaks, strict=True)):
         exponent = "" if i == 0 else f"{np.log(peak / peaks[i - 1]) / np.log(n / SIZES[i - 1]):.2f}"
         rows.append([f"{n:,}", f"{peak:.0f}", f"{1024 * peak / n:.2f}", exponent])
-    print_table(["N", "MB above the input", "kB a sample", "exponent"], rows)
+    print_table(["N", "MB above the input", "kB per sample", "exponent"], rows)
 
 
 def run() -> None:

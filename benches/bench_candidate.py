@@ -1,8 +1,16 @@
-"""One candidate of a search (step, embedding, k-means, score) against the dense way; its growth; the solver alone."""
+"""Time of one candidate of a search: step, embedding, k-means and score.
+
+Measures the candidate against dense matrices, its growth with the number of samples, the choice of
+the diffusion time, and the solver alone against SciPy's svds (ARPACK).
+
+Run: ``python benches/bench_candidate.py``. Data sets whose files are missing are skipped.
+"""
 
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,47 +27,48 @@ CLUSTERS = 10
 
 
 def evaluate(W: mdt.Trajectory) -> float:
-    """Score a candidate as a search does: k coordinates, one start of k-means, Calinski-Harabasz over the views."""
+    """Score a candidate as a search does: embedding, one start of k-means, Calinski-Harabasz."""
     labels = mdt.k_means(mdt.embed(W, CLUSTERS).coordinates, CLUSTERS, n_init=1, random_state=0).labels
     return mdt.quality.calinski_harabasz(W.operators, labels)
 
 
 def evaluate_densely(views: list[np.ndarray], before: np.ndarray, n_clusters: int = CLUSTERS) -> float:
-    """Do the same with N x N matrices."""
+    """Score a candidate with N x N matrices."""
     U, s, _ = np.linalg.svd(views[0] @ before)
     coordinates = U[:, 1 : n_clusters + 1] * s[1 : n_clusters + 1]
     labels = KMeans(n_clusters, n_init=1, random_state=0).fit_predict(coordinates)
     return float(np.mean([calinski_harabasz_score(P, labels) for P in views]))
 
 
-def published_sets() -> Iterator[tuple[str, list[np.ndarray], int, int]]:
-    """Yield name, views, diffusion time and how many dense candidates are worth timing, of the sets at hand."""
-    cases = {
-        "Multi-Feat": (lambda: mdt.datasets.fetch_multi_feat().views, 11, 3),
-        "K-MvMNIST, s = 0.5": (lambda: mdt.datasets.fetch_k_mvmnist(s=0.5).views, 10, 1),
-    }
-    for name, (fetch, t, rounds) in cases.items():
-        try:
-            views = fetch()
-        except FileNotFoundError:
-            continue
-        yield name, views, t, rounds
+@dataclass(frozen=True)
+class PublishedSet:
+    """Views of a data set, its diffusion time, and the number of rounds of dense computations."""
+
+    name: str
+    views: list[np.ndarray]
+    t: int
+    rounds: int
+
+
+def published_sets() -> Iterator[PublishedSet]:
+    """Yield the data sets whose files exist."""
+    with suppress(FileNotFoundError):
+        yield PublishedSet("Multi-Feat", mdt.datasets.fetch_multi_feat().views, 11, 3)
+    with suppress(FileNotFoundError):
+        yield PublishedSet("K-MvMNIST, s = 0.5", mdt.datasets.fetch_k_mvmnist(s=0.5).views, 10, 1)
 
 
 def against_dense() -> None:
     rows = []
-    for name, views, t, rounds in published_sets():
-        ops = mdt.build_operators(views, preset="published", n_jobs=THREADS)
-        word = np.random.default_rng(0).integers(0, len(ops), t - 1).tolist()
-        W = ops.trajectory(word).extend(0)
-        dense_views, before = [P.toarray() for P in ops.views], ops.trajectory(word).toarray()
-        dense = seconds_of(partial(evaluate_densely, dense_views, before), rounds)
-        ours = seconds_of(partial(evaluate, W), 9)
-        difference = abs(evaluate(W) / evaluate_densely(dense_views, before) - 1) if rounds > 1 else np.nan
-        agree = "" if np.isnan(difference) else f"{difference:.1e}"
-        rows.append(
-            [name, f"{len(views[0]):,}", str(t), f"{dense:.2f}", f"{1e3 * ours:.0f}", f"{dense / ours:.0f}", agree]
-        )
+    for data in published_sets():
+        ops = mdt.build_operators(data.views, preset="published", n_jobs=THREADS)
+        before = ops.trajectory(np.random.default_rng(0).integers(0, len(ops), data.t - 1).tolist())
+        W = before.extend(0)
+        densely = partial(evaluate_densely, [P.toarray() for P in ops.views], before.toarray())
+        dense, ours = seconds_of(densely, data.rounds), seconds_of(partial(evaluate, W), 9)
+        differ = f"{abs(evaluate(W) / densely() - 1):.1e}" if data.rounds > 1 else ""
+        times = [f"{dense:.2f}", f"{1e3 * ours:.0f}", f"{dense / ours:.0f}"]
+        rows.append([data.name, f"{ops.n_samples:,}", str(data.t), *times, differ])
     print(f"### One candidate evaluation, {THREADS} threads, one start of k-means\n")
     header = ["data", "N", "t", "dense, s", "ours, ms", "dense / ours", "scores differ by"]
     print_table(header, rows)
@@ -74,8 +83,7 @@ def growth() -> None:
     sizes, t = (10_000, 31_623, 100_000), 12
     operators = [blobs(n) for n in sizes]
     rows: list[list[str]] = []
-    last = None
-    first = None
+    first = last = None
     for n, ops in zip(sizes, operators, strict=True):
         W = ops.trajectory([s % 2 for s in range(t)])
         embedding = mdt.embed(W, CLUSTERS)
@@ -103,18 +111,13 @@ def time_selection(ops: mdt.OperatorSet) -> None:
     took = time.perf_counter() - start
     candidate = seconds_of(lambda: evaluate(ops.trajectory([s % 2 for s in range(selected.t)])), 3)
     print(f"### Choice of the diffusion time, N = {ops.n_samples:,}\n")
-    row = [
-        str(selected.t),
-        f"{selected.n_column_steps:,}",
-        f"{took:.1f}",
-        f"{1e3 * candidate:.0f}",
-        f"{took / candidate:.0f}",
-    ]
-    print_table(["t", "column-steps", "seconds", "one candidate at t, ms", "candidates"], [row])
+    times = [f"{took:.1f}", f"{1e3 * candidate:.0f}", f"{took / candidate:.0f}"]
+    header = ["t", "column-steps", "seconds", "one candidate at t, ms", "candidates"]
+    print_table(header, [[str(selected.t), f"{selected.n_column_steps:,}", *times]])
 
 
 def solver() -> None:
-    """Time both solvers at the loosest tolerance, a power of ten, with which each reaches an accuracy."""
+    """Time each solver at the largest power of ten, as tolerance, that reaches an accuracy."""
     ops, rank = blobs(20_000), CLUSTERS + 1
 
     def ours(W: mdt.Trajectory, tol: float) -> np.ndarray:
@@ -147,7 +150,7 @@ def solver() -> None:
 
 
 def run() -> None:
-    # Blobs fall into parts; here that is meant.
+    # The graphs of blobs are disconnected on purpose.
     with warnings.catch_warnings(), threadpool_limits(THREADS):
         warnings.simplefilter("ignore", mdt.OperatorWarning)
         against_dense()

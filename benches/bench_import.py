@@ -1,4 +1,7 @@
-"""Time to import mdt_fast beyond NumPy and SciPy."""
+"""Time to import mdt_fast after NumPy and SciPy.
+
+Run: ``python benches/bench_import.py``.
+"""
 
 import subprocess
 import sys

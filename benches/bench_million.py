@@ -1,7 +1,11 @@
-"""The whole job at growing sizes: neighbours, operators, diffusion time, beam search, labels, in float32.
+"""Time and memory of a whole analysis at up to a million samples, in single precision.
 
-Two views of 50 columns, ten clusters, 15 neighbours, width 2, depth 12. Each size runs in a process of its own, because
-the peak of memory is that of a process. Results are kept in million.json, from which examples/growth.py draws.
+The stages are neighbours and operators, diffusion time, beam search (width 2, depth 12) and labels,
+on two views of 50 columns with ten clusters and 15 neighbours. Each size has its own process,
+because the peak memory is that of a process. Results are written to million.json, which
+examples/growth.py plots.
+
+Run: ``python benches/bench_million.py [N ...]``, or ``make bench-million`` (about ten minutes).
 """
 
 import json
@@ -31,7 +35,8 @@ STAGES = ("neighbours and operators", "diffusion time", "beam search", "labels")
 
 
 def views_of(n: int) -> tuple[list[np.ndarray], np.ndarray]:
-    # The same clusters at every size. They touch: the better view shows one sample in 20,000 nearer to another centre.
+    # The clusters are the same at every size. They overlap: in the better view, one sample in
+    # 20,000 is closer to another centre.
     bunch = mdt.datasets.make_multiview_blobs(
         n, n_features=50, n_clusters=CLUSTERS, cluster_std=CLUSTER_STD, random_state=0
     )
@@ -39,7 +44,7 @@ def views_of(n: int) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def job(n: int, neighbors: str) -> dict[str, float]:
-    """Do the job and say how long each stage took, the peak of memory and the agreement with the planted labels."""
+    """Run all stages; return seconds, peak memory and agreement with the true labels."""
     views, target = views_of(n)
     before = peak_megabytes()
     marks = [(time.perf_counter(), bytes_moved())]
@@ -67,7 +72,7 @@ def job(n: int, neighbors: str) -> dict[str, float]:
 
 
 def dense(n: int) -> dict[str, float]:
-    """Time one candidate with dense matrices; a search has as many as ours, and eight such matrices at a time."""
+    """Time one candidate with dense matrices; a search holds eight of them at the same time."""
     ops = mdt.build_operators(views_of(n)[0], n_neighbors=NEIGHBORS, dtype="float64")
     views, before = [P.toarray() for P in ops.views], ops.trajectory([0, 1] * (DEPTH // 2 - 1)).toarray()
     return {
@@ -93,17 +98,15 @@ def run(sizes: tuple[int, ...]) -> None:
         if place:
             last = results[place - 1]
             exponent = f"{np.log(r['total'] / last['total']) / np.log(r['n'] / last['n']):.2f}"
-        stages = [f"{r[stage]:.1f}" for stage in STAGES]
-        rows.append(
-            [f"{r['n']:,}", *stages, f"{r['total']:.1f}", exponent, f"{r['peak'] / 1e3:.1f}", f"{r['ami']:.4f}"]
-        )
+        seconds = [f"{r[stage]:.1f}" for stage in (*STAGES, "total")]
+        rows.append([f"{r['n']:,}", *seconds, exponent, f"{r['peak'] / 1e3:.1f}", f"{r['ami']:.4f}"])
     print("### The whole job in float32: two views, d = 50, ten clusters, 15 neighbours, width 2, depth 12\n")
     print_table(["N", *(f"{stage}, s" for stage in STAGES), "all, s", "exponent", "peak, GB", "AMI"], rows)
     print_bytes(results[-1])
 
 
 def print_bytes(result: dict) -> None:
-    """Say what the steps of walks moved in each stage, against plain copies."""
+    """Print the bytes that steps moved in each stage, against plain copies."""
     bandwidth = copy_bandwidth()
     rows = []
     for stage in STAGES:
@@ -111,11 +114,11 @@ def print_bytes(result: dict) -> None:
         share = f"{100 * moved / seconds / bandwidth:.0f} %"
         rows.append([stage, f"{seconds:.1f}", f"{moved / 1e9:,.0f}", f"{moved / seconds / 1e9:.1f}", share])
     print(f"\n#### N = {result['n']:,} by stage: copies run at {bandwidth / 1e9:.1f} GB/s, read and written\n")
-    print_table(["stage", "seconds", "moved by steps, GB", "GB/s", "of copies"], rows)
+    print_table(["stage", "seconds", "moved by steps, GB", "GB/s", "share of copies"], rows)
 
 
 if __name__ == "__main__":
-    # Graphs of clusters may be in parts; here that is meant.
+    # The graphs of clusters may be disconnected on purpose.
     warnings.simplefilter("ignore", mdt.OperatorWarning)
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(job(int(sys.argv[2]), "approx")))

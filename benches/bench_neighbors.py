@@ -1,4 +1,7 @@
-"""Exact neighbours against scikit-learn's brute force and faiss, and the tree against the scan."""
+"""Time of exact neighbours against scikit-learn and faiss, and of the tree against the scan.
+
+Run: ``python benches/bench_neighbors.py``.
+"""
 
 import subprocess
 import sys
@@ -54,7 +57,8 @@ def against_peers() -> None:
     print(f"### Exact neighbours: N = {N:,}, d = {DIMENSIONS}, K = {NEIGHBORS}, standard normal\n")
     rows = []
     for name in PEERS:
-        # A process for each: once faiss is imported, scikit-learn runs on one thread whatever it is told.
+        # One process each: after faiss is imported, scikit-learn uses one thread whatever its
+        # n_jobs.
         done = subprocess.run([sys.executable, __file__, name], check=True, capture_output=True, text=True)
         rows += [line.split("|") for line in done.stdout.splitlines()]
     print_table(["peer", "threads", "input", "peer, s", "ours, s", "peer / ours", "rows equal to the peer's"], rows)

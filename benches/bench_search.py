@@ -1,4 +1,7 @@
-"""Whole searches: against the dense way, against evaluating each word by itself, and their growth."""
+"""Time of whole searches against dense matrices, against separate candidates, and their growth.
+
+Run: ``python benches/bench_search.py``. Data sets whose files are missing are skipped.
+"""
 
 import subprocess
 import sys
@@ -6,12 +9,12 @@ import time
 import warnings
 from functools import partial
 
-from mdt_fast._search.scoring import ScoringPlan
 from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt
 from bench_build import peak_megabytes
 from bench_candidate import CLUSTERS, THREADS, blobs, evaluate_densely, published_sets
+from mdt_fast._search.scoring import ScoringPlan
 from timing import print_table, seconds_of, time_in_turns
 
 GROWTH_DEPTH = 12
@@ -19,49 +22,39 @@ ROUNDS = 5
 
 
 def against_dense() -> None:
-    """Time a few dense candidates and multiply by the number that the search evaluates."""
+    """Time a few dense candidates, multiplied by the number of candidates of the search."""
     rows = []
-    for name, views, t, rounds in published_sets():
-        ops = mdt.build_operators(views, preset="published", n_jobs=THREADS)
-        search = partial(mdt.search, ops, CLUSTERS, t=t, progress=False)
+    for data in published_sets():
+        ops = mdt.build_operators(data.views, preset="published", n_jobs=THREADS)
+        search = partial(mdt.search, ops, CLUSTERS, t=data.t, progress=False)
         res = search()
         seconds = time_in_turns({"ours": search, "alone": partial(one_by_one, ops, res)}, ROUNDS)
         ours, alone = seconds["ours"], seconds["alone"]
-        dense_views, before = [P.toarray() for P in ops.views], ops.trajectory([0] * (t - 1)).toarray()
-        dense = seconds_of(lambda d=dense_views, b=before: evaluate_densely(d, b), rounds) * res.n_evaluations
-        rows.append(
-            [
-                name,
-                f"{len(views[0]):,}",
-                str(2 * t),
-                str(res.n_evaluations),
-                f"{dense:.0f}",
-                f"{alone:.2f}",
-                f"{ours:.2f}",
-                f"{dense / ours:.0f}",
-                f"{alone / ours:.2f}",
-            ]
-        )
+        dense_views, before = [P.toarray() for P in ops.views], ops.trajectory([0] * (data.t - 1)).toarray()
+        dense = seconds_of(partial(evaluate_densely, dense_views, before), data.rounds) * res.n_evaluations
+        sizes = [f"{ops.n_samples:,}", str(2 * data.t), str(res.n_evaluations)]
+        times = [f"{dense:.0f}", f"{alone:.2f}", f"{ours:.2f}", f"{dense / ours:.0f}", f"{alone / ours:.2f}"]
+        rows.append([data.name, *sizes, *times])
     print(f"### Beam search of width 2 to depth 2 t, {THREADS} threads\n")
     header = ["data", "N", "depth", "candidates", "dense, s (extrapolated)", "one by one, 1 thread, s", "ours, s"]
     print_table([*header, "dense / ours", "one by one / ours"], rows)
 
 
 def one_by_one(ops: mdt.OperatorSet, res: mdt.SearchResult) -> None:
-    """Score the same words from scratch on one thread, each by itself."""
+    """Score the same sequences on one thread, each without reuse of the others."""
     plan = ScoringPlan.check(ops, "calinski_harabasz", CLUSTERS, None, 1, 1e-3, None, None)
     scoring = plan.make(ops, 0, 2**30, 1)
-    for word, expected in zip(res.candidates, res.history["score"], strict=True):
-        [(score, _)], _ = scoring.score([ops.trajectory(word).weights], seconds=None, watch=lambda _: False)
+    for sequence, expected in zip(res.candidates, res.history["score"], strict=True):
+        [(score, _)], _ = scoring.score([ops.trajectory(sequence).weights], seconds=None, watch=lambda _: False)
         assert score == expected
 
 
 def growth() -> None:
     rows = []
     for n in (10_000, 100_000):
-        # A process each: the peak of memory is that of the process.
+        # One process each: the peak memory is that of a process.
         out = subprocess.run([sys.executable, __file__, str(n)], check=True, capture_output=True, text=True).stdout
-        seconds, candidates, built, peak = (float(word) for word in out.split())
+        seconds, candidates, built, peak = map(float, out.split())
         rows.append((n, seconds, candidates, built, peak))
     each = [seconds / candidates for _, seconds, candidates, _, _ in rows]
     cells = [

@@ -1,4 +1,7 @@
-"""CSR x dense block: a step of a trajectory against SciPy's `csr @ dense`."""
+"""Time of one step of a trajectory (sparse matrix times dense block) against SciPy's `csr @ dense`.
+
+Run: ``python benches/bench_spmm.py``.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +16,7 @@ N, NEIGHBORS, COLUMNS, ROUNDS = 100_000, 15, 32, 21
 
 
 def make_walk(kind: str, rng: np.random.Generator) -> sparse.csr_array:
-    """Random neighbours anywhere ("scattered") or within 50 rows ("local")."""
+    """Return a walk with random neighbours anywhere ("scattered") or within 50 rows ("local")."""
     if kind == "scattered":
         columns = rng.integers(0, N, (N, NEIGHBORS))
     else:
@@ -37,7 +40,7 @@ def compare_kind(kind: str, rng: np.random.Generator) -> list[list[str]]:
     P, B = make_walk(kind, rng), rng.normal(size=(N, COLUMNS))
     one, two = (mdt.OperatorSet.from_transitions([P], n_jobs=j).trajectory([0]) for j in (1, 2))
     forward = {"1 thread": lambda: one @ B, "2 threads": lambda: two @ B}
-    # A reversible walk: its transposed product reads the same arrays. Twice the entries.
+    # The transposed product of a reversible walk reads the same arrays. It has twice the entries.
     reversible = mdt.OperatorSet.from_affinities([P + P.T], n_jobs=2)
     Q, W = reversible.views[0], reversible.trajectory([0])
     return [

@@ -1,7 +1,10 @@
-"""What the table of the published study takes here and with dense matrices: run it on the rows of `mdt-fast study`.
+"""Time of the published study against dense matrices.
 
-Dense times are of one candidate (a product, LAPACK's SVD, scikit-learn's k-means and Calinski-Harabasz), times the
-number of trajectories in the table.
+Our times are in the rows that `mdt-fast study` writes. Dense times are those of one candidate (a
+product, LAPACK's SVD, scikit-learn's k-means and Calinski-Harabasz), multiplied by the number of
+trajectories.
+
+Run: ``python benches/bench_study.py ROWS.CSV``.
 """
 
 import sys
@@ -18,14 +21,14 @@ from mdt_fast.study._rows import Row, read_rows
 from mdt_fast.study.paper._runs import DATASETS
 from timing import print_table, seconds_of
 
-# Larger ones take minutes each: they are timed once.
+# Larger data sets take minutes each and are timed once.
 SMALL = 3000
 
 
 def dense_seconds(name: str) -> float:
     case = find_dataset(name).prepare("published", THREADS)
-    word = np.random.default_rng(0).integers(0, len(case.ops), case.t - 1).tolist()
-    views, before = [P.toarray() for P in case.ops.views], case.ops.trajectory(word).toarray()
+    sequence = np.random.default_rng(0).integers(0, len(case.ops), case.t - 1).tolist()
+    views, before = [P.toarray() for P in case.ops.views], case.ops.trajectory(sequence).toarray()
     rounds = 3 if case.ops.n_samples <= SMALL else 1
     return seconds_of(partial(evaluate_densely, views, before, case.n_clusters), rounds)
 
@@ -41,17 +44,8 @@ def table(rows: list[Row]) -> None:
         n_samples = next(iter(searches.values())).n_samples
         one = dense_seconds(dataset)
         sums += (n, ours, n * one)
-        lines.append(
-            [
-                name,
-                f"{n_samples:,}",
-                f"{n:,}",
-                f"{ours:,.0f}",
-                f"{one:.2f}",
-                f"{n * one / 3600:.1f}",
-                f"{n * one / ours:,.0f}",
-            ]
-        )
+        times = [f"{ours:,.0f}", f"{one:.2f}", f"{n * one / 3600:.1f}", f"{n * one / ours:,.0f}"]
+        lines.append([name, f"{n_samples:,}", f"{n:,}", *times])
     n, ours, dense = sums
     lines.append(["all", "", f"{n:,.0f}", f"{ours:,.0f}", "", f"{dense / 3600:.1f}", f"{dense / ours:,.0f}"])
     print("### The table of the published study, ours on one thread, dense on two\n")

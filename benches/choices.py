@@ -1,7 +1,10 @@
-"""Which strategy, kernel and criterion to use by default: agreement with the classes of every data set at hand.
+"""AMI of strategies, kernels and criteria on several data sets, from which defaults are chosen.
 
-`python benches/choices.py rows.csv` appends a row for each data set, kernel, seed and way, goes on from what is there,
-and prints the tables of docs/choosing.md. No way sees the classes. Takes an hour or two; `--seeds` makes it shorter.
+No method uses the classes. A row is appended to a CSV file for each data set, kernel, seed and
+method; rows that the file already has are not computed again. The tables are those of
+docs/choosing.md.
+
+Run: ``python benches/choices.py ROWS.CSV [--seeds N]`` (one or two hours with 20 seeds).
 """
 
 import argparse
@@ -13,21 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mdt_fast._search.consensus import MEMBER_STARTS, N_MEMBERS
-from mdt_fast._search.scoring import ScoringPlan
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from mdt_fast._clusters.agreement import agree
 from mdt_fast._operators.draw import draw_repeated
+from mdt_fast._search.scoring import Scoring, ScoringPlan
+from mdt_fast._search.strategies import Consensus
 from timing import print_table
 
 KERNELS = ("adaptive", "gaussian")
-# Searches evaluate a hundred candidates and more; their answers vary little.
+# Searches have a hundred candidates or more, and their answers vary little.
 SEARCH_SEEDS = 5
 SILHOUETTE_SAMPLE = 1000
 
-Way = Callable[[mdt.OperatorSet, int, int, int], np.ndarray]
+Method = Callable[[mdt.OperatorSet, int, int, int], np.ndarray]
 
 
 def blobs(n_clusters: int, seed: int, std: float) -> Any:
@@ -51,7 +54,7 @@ SETS: dict[str, Callable[[], Any]] = {
 
 
 def read(name: str) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return views and classes; cells of unknown type are left out."""
+    """Return views and classes, without cells of unknown type."""
     data = SETS[name]()
     classes = np.asarray(data.target)
     known = np.array([str(label) != "unknown" for label in data.get("target_names", range(classes.max() + 1))])[classes]
@@ -59,13 +62,13 @@ def read(name: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple[str, np.ndarray | float]]:
-    """Draw members once and combine them in several ways."""
-    members = draw_repeated(ops, t, N_MEMBERS, np.random.default_rng(seed))
-    plan = ScoringPlan.check(ops, "persistence", k, None, MEMBER_STARTS, 1e-3, None, None)
-    scoring = plan.make(ops, seed, 2**30, 1)
-    found, _ = scoring.label(members, seconds=None, watch=lambda _: False)
-    labels = np.stack([each[2] for each in found if each is not None])
-    yield "members", labels
+    """Draw trajectories once and combine their labels by several criteria."""
+    strategy = Consensus()
+    drawn = draw_repeated(ops, t, strategy.trajectories, np.random.default_rng(seed))
+    plan = ScoringPlan.check(Scoring("persistence"), strategy, ops, k, None)
+    batch = plan.scorer(ops, seed, 2**30, 1).score(drawn, with_labels=True, seconds=None, watch=lambda _: False)
+    labels = np.stack([each.labels for each in batch.candidates if each is not None])
+    yield "trajectories", labels
     yield "consensus of all", agree(labels, k, seed=seed, n_jobs=1).labels
     criteria: dict[str, Callable[[np.ndarray], float]] = {
         "persistence": lambda y: mdt.quality.persistence(ops, y),
@@ -81,14 +84,17 @@ def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple
         half = np.argsort(-scores, kind="stable")[: len(labels) // 2]
         yield f"better half by {name}", agree(labels[half], k, seed=seed, n_jobs=1).labels
         if name == "persistence":
-            yield "members kept", labels[half]
+            yield "trajectories kept", labels[half]
 
 
-def single(word: Any) -> Way:
+def single(member: int | str) -> Method:
+    """Return the method that uses one member in every step, or a strategy."""
+
     def labels(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> np.ndarray:
-        strategy = [word] * t if isinstance(word, int) else word
-        options = {"n_init": 10} if strategy == "mean" or isinstance(word, int) else {}
-        found = mdt.search(ops, k, strategy=strategy, t=t, random_state=seed, progress=False, n_jobs=1, **options)
+        strategy = [member] * t if isinstance(member, int) else member
+        quality = mdt.Scoring(n_init=10 if strategy == "mean" or isinstance(member, int) else None)
+        options = {"quality": quality, "random_state": seed, "progress": False, "n_jobs": 1}
+        found = mdt.search(ops, k, strategy=strategy, t=t, **options)
         return found.labels
 
     return labels
@@ -99,7 +105,7 @@ def rows_of(name: str, kernel: str, seeds: int, done: set[tuple[str, str, int]])
         return
     views, classes = read(name)
     k = len(np.unique(classes))
-    # The views of L-Isolet are three kernels of one table.
+    # The views of L-Isolet are three kernels on the same features.
     kernels = [kernel, "laplacian", "correlation"] if name == "L-Isolet" else kernel
     ops = mdt.build_operators(views, kernel=kernels, n_jobs=1)
     t = mdt.select_time(ops).t
@@ -112,40 +118,38 @@ def rows_of(name: str, kernel: str, seeds: int, done: set[tuple[str, str, int]])
             continue
         began = time.perf_counter()
         rows = []
-        for way, labels in ensembles(ops, k, t, seed):
-            rows.append((way, np.mean([ami(y) for y in labels]) if labels.ndim == 2 else ami(labels)))
+        for method, labels in ensembles(ops, k, t, seed):
+            rows.append((method, np.mean([ami(y) for y in labels]) if labels.ndim == 2 else ami(labels)))
         rows.append(("mean", ami(single("mean")(ops, k, t, seed))))
         for v in range(ops.n_views):
             rows.append((f"view {v}", ami(single(v)(ops, k, t, seed))))
         if seed < SEARCH_SEEDS:
-            rows.extend((way, ami(single(way)(ops, k, t, seed))) for way in ("beam", "direct"))
-        yield from ([name, kernel, seed, way, f"{value:.4f}"] for way, value in rows)
+            rows.extend((method, ami(single(method)(ops, k, t, seed))) for method in ("beam", "direct"))
+        yield from ([name, kernel, seed, method, f"{value:.4f}"] for method, value in rows)
         print(f"{name}, {kernel}, seed {seed}: {time.perf_counter() - began:.0f} s", flush=True)
 
 
 def table(path: Path) -> None:
     values: dict[tuple[str, str, str], list[float]] = {}
     with path.open(newline="") as file:
-        for name, kernel, _, way, value in csv.reader(file):
-            values.setdefault((name, kernel, way), []).append(float(value))
+        for name, kernel, _, method, value in csv.reader(file):
+            values.setdefault((name, kernel, method), []).append(float(value))
     for kernel in KERNELS:
-        names = [name for name in SETS if (name, kernel, "members") in values]
-        ways = list(dict.fromkeys(way for _, of, way in values if of == kernel and not way.startswith("view")))
+        names = [name for name in SETS if (name, kernel, "trajectories") in values]
+        methods = dict.fromkeys(method for _, of, method in values if of == kernel and not method.startswith("view"))
         rows = []
-        for way in ways:
-            cells = [values.get((name, kernel, way), [np.nan]) for name in names]
+        for method in methods:
+            cells = [values.get((name, kernel, method), [np.nan]) for name in names]
             means = [float(np.mean(cell)) for cell in cells]
-            rows.append([way, *(f"{m:.1f} ({np.std(c):.1f})" for m, c in zip(means, cells, strict=True))])
+            rows.append([method, *(f"{m:.1f} ({np.std(c):.1f})" for m, c in zip(means, cells, strict=True))])
             rows[-1].append(f"{np.nanmean(means):.1f}")
         best = []
         for name in names:
-            alone = [
-                np.mean(v) for (of, ker, way), v in values.items() if (of, ker) == (name, kernel) and "view" in way
-            ]
+            alone = [np.mean(v) for key, v in values.items() if key[:2] == (name, kernel) and "view" in key[2]]
             best.append(f"{max(alone):.1f}")
-        rows.append(["best view, known by its classes", *best, f"{np.mean([float(b) for b in best]):.1f}"])
+        rows.append(["best view, chosen by the classes", *best, f"{np.mean([float(b) for b in best]):.1f}"])
         print(f"### Kernel {kernel}\n")
-        print_table(["way", *names, "mean"], rows)
+        print_table(["method", *names, "mean"], rows)
 
 
 def main() -> None:

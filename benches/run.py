@@ -1,4 +1,9 @@
-"""All benchmarks, as Markdown. Times are of this machine; ratios are of one run and are what counts."""
+"""Run all benchmarks and print Markdown tables.
+
+Times depend on the machine. Ratios, measured within one run, are comparable.
+
+Run: ``python benches/run.py``, or ``make bench``.
+"""
 
 import os
 import platform
@@ -24,17 +29,8 @@ def main() -> None:
     versions = ", ".join(f"{name} {package.__version__}" for name, package in packages.items())
     machine = f"{os.cpu_count()} cores, {platform.machine()}"
     print(f"Python {platform.python_version()}, {versions}; {machine}; {time.strftime('%Y-%m-%d')}\n")
-    benches = (
-        bench_spmm,
-        bench_bandwidth,
-        bench_neighbors,
-        bench_build,
-        bench_candidate,
-        bench_search,
-        bench_baselines,
-        bench_import,
-    )
-    for bench in benches:
+    timed = (bench_spmm, bench_bandwidth, bench_neighbors, bench_build, bench_candidate, bench_search, bench_baselines)
+    for bench in (*timed, bench_import):
         bench.run()
 
 

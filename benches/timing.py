@@ -1,4 +1,4 @@
-"""Timing in turns: every competitor runs once a round, so that a slow moment of the machine hits all of them."""
+"""Timing in rounds: each competitor runs once per round, so that slow periods affect all."""
 
 import gc
 import time
@@ -8,14 +8,14 @@ from typing import Any
 
 
 def time_in_turns(competitors: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each competitor; one untimed round comes first."""
+    """Return the median seconds of each competitor after one untimed round."""
     for work in competitors.values():
         work()
     seconds: dict[str, list[float]] = {name: [] for name in competitors}
     for _ in range(rounds):
         for name, work in competitors.items():
             gc.collect()
-            # Threads of the one before (OpenBLAS keeps its own busy for a while) come to rest.
+            # OpenBLAS keeps its threads busy for a while after a call.
             time.sleep(0.1)
             start = time.perf_counter()
             work()
@@ -24,7 +24,7 @@ def time_in_turns(competitors: dict[str, Callable[[], Any]], rounds: int) -> dic
 
 
 def seconds_of(work: Callable[[], Any], rounds: int) -> float:
-    """Return the median of several runs, the first one not counted if there is more than one."""
+    """Return the median seconds of several runs, after one untimed run if there are several."""
     times = []
     for _ in range(rounds + (rounds > 1)):
         start = time.perf_counter()

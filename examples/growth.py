@@ -1,4 +1,7 @@
-"""Time and memory of the whole job against the number of samples, ours and with dense matrices, for the README."""
+"""Plot time and memory against the number of samples, ours and dense, for the README.
+
+Reads the numbers that benches/bench_million.py writes. Run: ``python examples/growth.py``.
+"""
 
 import json
 from pathlib import Path
@@ -12,7 +15,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 NUMBERS = ROOT / "benches" / "million.json"
 PICTURE = ROOT / "docs" / "images" / "growth.png"
-# Where dense matrices no longer fit: eight of them in 24 GB.
+# Memory that limits the size of dense matrices, of which a search holds eight.
 MEMORY_GB = 24.0
 
 
@@ -25,12 +28,12 @@ def main(numbers: Path = NUMBERS, picture: Path = PICTURE) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
     sizes = [each["n"] for each in ours]
-    left.plot(sizes, [each["total"] for each in ours], "o-", label="mdt_fast, everything")
+    left.plot(sizes, [each["total"] for each in ours], "o-", label="mdt_fast, all stages")
     right.plot(sizes, [each["peak"] / 1e3 for each in ours], "o-", label="mdt_fast")
 
     measured = np.array([[each["n"], n_candidates * each["candidate"]] for each in dense])
     left.plot(*measured.T, "s-", color="#bd1f01", label="dense, the search alone")
-    # Cubic from the last measured size on.
+    # Cubic extrapolation from the last measured size.
     beyond = np.array([measured[-1, 0], last])
     left.plot(beyond, measured[-1, 1] * (beyond / measured[-1, 0]) ** 3, "--", color="#bd1f01", label="extrapolated")
     grid = np.geomspace(measured[0, 0], last, 20)
@@ -41,8 +44,8 @@ def main(numbers: Path = NUMBERS, picture: Path = PICTURE) -> None:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(alpha=0.25)
         ax.legend(frameon=False, fontsize=9)
-    left.set_title("Time of the whole job on two cores", fontsize=10)
-    right.set_title("Peak of memory", fontsize=10)
+    left.set_title("Time of the whole analysis on two cores", fontsize=10)
+    right.set_title("Peak memory", fontsize=10)
     figure.savefig(picture, dpi=110)
 
 

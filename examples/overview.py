@@ -1,4 +1,7 @@
-"""Two views of one circle, each cut open at another place, and the circle again: the picture of the README."""
+"""Plot a circle in two views, each cut at another angle, and its embeddings, for the README.
+
+Run: ``python examples/overview.py``.
+"""
 
 from pathlib import Path
 

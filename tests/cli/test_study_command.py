@@ -39,11 +39,12 @@ def missing():
 
 @pytest.fixture
 def study(monkeypatch, tmp_path):
-    known = {
-        "K-MvMNIST": (functools.partial(blobs, 2), 2, _cases._build),
-        "MSRC-v5": (functools.partial(blobs, 3), 3, _cases._build),
-        "Yale": (missing, 3, _cases._build),
-    }
+    sets = (
+        _cases.DataSet("K-MvMNIST", 2, functools.partial(blobs, 2), _cases._build),
+        _cases.DataSet("MSRC-v5", 3, functools.partial(blobs, 3), _cases._build),
+        _cases.DataSet("Yale", 3, missing, _cases._build),
+    )
+    known = {each.name: each for each in sets}
     monkeypatch.setattr(_cases, "_KNOWN", known)
     monkeypatch.setattr(_runs, "DATASETS", tuple(known))
     for name in ("QUICK", "WHOLE"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mdt_fast.datasets._files import REGISTRY
+from mdt_fast.datasets._registry import REGISTRY
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from scipy.io import savemat
 from scipy.sparse import csr_array
 
 from mdt_fast import datasets
-from mdt_fast.datasets._files import REGISTRY
 from mdt_fast.datasets._mnist import read_idx
 from mdt_fast.datasets._prepare import (
     centered_log_ratio,
@@ -25,6 +24,7 @@ from mdt_fast.datasets._prepare import (
     scale_columns,
     scale_rows,
 )
+from mdt_fast.datasets._registry import REGISTRY
 from mdt_fast.datasets._single_cell import read_strings
 
 FETCHERS = {

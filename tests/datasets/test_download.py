@@ -24,7 +24,8 @@ from scipy.io import savemat
 from mdt_fast import datasets
 from mdt_fast.datasets import _download, _files
 from mdt_fast.datasets._download import DownloadError, download
-from mdt_fast.datasets._files import REGISTRY, DataFile, DataFiles, locate
+from mdt_fast.datasets._files import locate
+from mdt_fast.datasets._registry import REGISTRY, DataFile, DataFiles
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 
@@ -282,7 +283,7 @@ def test_concurrent_processes_download_once(server, tmp_path):
     code = (
         "from pathlib import Path\n"
         "from mdt_fast.datasets._download import download\n"
-        "from mdt_fast.datasets._files import DataFile\n"
+        "from mdt_fast.datasets._registry import DataFile\n"
         f"download([{file!r}], Path({str(tmp_path)!r}))\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]

@@ -229,7 +229,7 @@ class TestTree:
         assert sorted(circle.radius for circle in ax.patches) == [1, 2, 3]
 
     def test_weights_have_no_tree(self, ops, plt):
-        with pytest.raises(ValueError, match=r"expected words, which a tree needs, got weights .*plot\.weights"):
+        with pytest.raises(ValueError, match=r"expected sequences, which a tree needs, got weights .*plot\.weights"):
             weight_result(ops).plot_tree()
         assert not plt.get_fignums()
 
@@ -250,6 +250,6 @@ class TestTreeFunction:
     def test_bad_arguments(self, ops, plt):
         with pytest.raises(TypeError, match="result: expected a SearchResult, got Trajectory"):
             plot.tree(ops.trajectory([0]))
-        with pytest.raises(ValueError, match=r"result: expected words, .* got weights .*'mean'.* plot\.weights draws"):
+        with pytest.raises(ValueError, match=r"result: expected sequences, .* got weights .*'mean'.* plot\.weights draws"):
             plot.tree(mdt.search(ops, n_clusters=2, strategy="mean", t=2))
         assert not plt.get_fignums()

@@ -67,7 +67,7 @@ class TestWeights:
             ([], None, ValueError, r"trajectory: expected .* got the shape \(0,\)"),
             ([0.5, 0.5], None, ValueError, r"trajectory: expected .* got the shape \(2,\)"),
             (np.eye(2), ["a"], ValueError, "names: expected 2, one for each member, got 1"),
-            ([0, 1, 2], ["a", "b"], ValueError, "names: expected at least 3, as in the word, got 2"),
+            ([0, 1, 2], ["a", "b"], ValueError, "names: expected at least 3, as in the sequence, got 2"),
         ],
     )
     def test_bad_arguments(self, plt, trajectory, names, error, message):

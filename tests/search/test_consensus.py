@@ -164,7 +164,7 @@ class TestSearch:
 
     def test_no_tree(self):
         pytest.importorskip("matplotlib")
-        with pytest.raises(ValueError, match=r"expected words, which a tree needs.*'consensus'"):
+        with pytest.raises(ValueError, match=r"expected sequences, which a tree needs.*'consensus'"):
             search(operators_of(), n_samples=2).plot_tree()
 
 

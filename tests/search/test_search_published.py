@@ -37,7 +37,7 @@ def load(name):
 
 def search(name, strategy, seed, **options):
     ops, target = load(name)
-    settings = {"t": mdt.study.published_time(name), "random_state": seed, "progress": False}
+    settings = {"t": mdt.study.paper.published_time(name), "random_state": seed, "progress": False}
     return mdt.search(ops, len(np.unique(target)), strategy=strategy, **settings, **options)
 
 
@@ -49,12 +49,12 @@ def scores(name, strategy, n_runs):
 
 def compare(name, strategy, found, note=""):
     """Print both figures; return the difference of the means and how large it may be."""
-    mean, deviation = mdt.study.published_score(name, METHODS[strategy], "ami")
+    theirs = mdt.study.paper.published_score(name, METHODS[strategy], "ami")
     print(
         f"{name} {strategy}{note}: AMI {100 * found.mean():.2f} ({100 * found.std():.2f}) over {len(found)}, "
-        f"published {100 * mean:.2f} ({100 * deviation:.2f})"
+        f"published {100 * theirs.mean:.2f} ({100 * theirs.std:.2f})"
     )
-    return found.mean() - mean, max(2 * deviation, 0.02)
+    return found.mean() - theirs.mean, max(2 * theirs.std, 0.02)
 
 
 @pytest.mark.parametrize("strategy", ["random", "convex"])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from ..study.paper._comparison import compare
-from ..study.paper._results import write_results
-from ..study.paper._runs import QUICK, WHOLE, run_paper
+from ..study.paper import QUICK, WHOLE, compare, run_paper, write_results
 from .console import Console
 from .outputs import OutputError
 from .pictures import figures_closed, prepare_pictures

@@ -1,4 +1,4 @@
-"""Baselines on the affinities themselves: their sum, and the walk that changes view at every step."""
+"""Baselines on affinities: their sum, and the walk that changes view at every step."""
 
 from __future__ import annotations
 
@@ -18,21 +18,32 @@ from ._base import Baseline
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class AffinityAddition(Baseline):
-    """The walk on the sum of the views' affinities, ``D^-1 (K_1 + ... + K_V)``.
+    """Embed samples by the walk on the sum of the affinities of the views (AA).
+
+    The operator is ``(D^-1 (K_1 + ... + K_V))^t``, with ``D`` the row sums of the sum.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    t : int
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    t : int, default=1
         Number of steps.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
-    trajectory_, geometry_
-        The walk, over an operator set of its own, and its embedding.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
+    trajectory_ : Trajectory
+        Trajectory of a new operator set, whose one member is the walk on the sum.
+    geometry_ : Embedding
+        Embedding of the trajectory.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.AffinityAddition(2).fit_transform(views).shape
+    (150, 2)
     """
 
     t: int = 1
@@ -48,28 +59,42 @@ class AffinityAddition(Baseline):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MultiviewDiffusionMaps(Baseline):
-    """Multi-view diffusion maps (MVD): eigenvectors of a walk on V N states that changes view at every step.
+    """Embed samples by multi-view diffusion maps (MVD).
 
-    The affinity of sample i in view u and sample j in another view v is entry (i, j) of ``K_u K_v``. The block matrix
-    is never formed.
+    The states of the walk are the pairs of a view and a sample. The affinity of sample i in view u
+    and sample j in another view v is entry (i, j) of ``K_u K_v``; it is 0 within a view. The
+    coordinates are right eigenvectors of the walk times eigenvalues to the power t. The block
+    matrix is never formed.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    view : int
-        The states whose coordinates represent the samples: those of this view.
-    t : int
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    view : int, default=0
+        The view whose states give the coordinates of the samples.
+    t : int, default=1
         Power of the eigenvalues.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     view_embeddings_ : (V, n_samples, n_components) array
-        Coordinates of the samples as each view sees them.
+        Coordinates of the samples in each view.
     eigenvalues_ : (n_components,) array
-        Of the walk.
+        Eigenvalues of the walk, without the first.
+
+    References
+    ----------
+    O. Lindenbaum, A. Yeredor, M. Salhov and A. Averbuch (2020), Multi-view diffusion maps,
+    Information Fusion 55, doi:10.1016/j.inffus.2019.08.005.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.MultiviewDiffusionMaps(2).fit_transform(views).shape
+    (150, 2)
     """
 
     view: int = 0
@@ -83,7 +108,7 @@ class MultiviewDiffusionMaps(Baseline):
         found = embed_multiview(ops, n_components, tol=self.tol, random_state=self.random_state)
         self.eigenvalues_ = found.eigenvalues
         powers = (found.eigenvalues ** (steps - 1)).astype(ops.dtype)
-        # Signs are those of the states that stand for the samples.
+        # The signs are fixed on the states of `view`.
         signs = column_signs(found.coordinates[view])
         self.view_embeddings_: NDArray[Any] = found.coordinates * (powers * signs)
         coordinates: NDArray[Any] = self.view_embeddings_[view]

@@ -1,4 +1,4 @@
-"""What all baselines share: coordinates of their operator, and clusters if a number of them is asked for."""
+"""Base classes of the baselines: coordinates of an operator, and clusters on request."""
 
 from __future__ import annotations
 
@@ -22,33 +22,60 @@ def _is_clustering(estimator: Baseline) -> bool:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Baseline(Embedder):
-    """What all baselines have; a class of your own derives from it and gives ``_coordinates(ops, n_components)``.
+    """Base class of the baselines.
+
+    A subclass implements ``_coordinates(ops, n_components)``.
 
     Parameters
     ----------
-    n_components : int, optional
-        Number of coordinates; by default `n_clusters`, or 2 without.
-    n_clusters : int, optional
-        Cluster the samples too, by k-means on the coordinates.
-    n_init : int
-        Starts of k-means; the labels that fit the views best are kept.
-    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
-        Of the graphs, as in :func:`build_operators`; the first seven may be given per view.
-    view_slices, tol, random_state, n_jobs, verbose
-        As of :class:`MDT`.
+    n_components : int, default=None
+        Number of coordinates. None means `n_clusters`, or 2 if that is None.
+    n_clusters : int, default=None
+        Number of clusters, found by k-means on the coordinates. None means no clustering.
+    n_init : int, default=10
+        Number of starts of k-means. The labels with the best score on the views are kept.
+    n_neighbors : "log" or int, default="log"
+        Number of neighbours. This parameter and the next eight (up to `dtype`) are those of
+        :func:`build_operators`; those up to `anisotropy` may be given per view.
+    kernel : str or callable, default="gaussian"
+        Kernel.
+    bandwidth : "max-min", float, array or callable, default="max-min"
+        Bandwidth of the kernel.
+    symmetrize : {"mean", "max", "min"}, default="mean"
+        How the affinities of the two directions are combined.
+    neighbors : str, ApproximateNeighbors or graph, default="auto"
+        Search of neighbours, or the neighbours.
+    metric : str, default="euclidean"
+        Distance of two samples.
+    anisotropy : float, default=0.0
+        Exponent of the density normalisation.
+    preset : {None, "published"}, default=None
+        "published" follows the code behind the published figures.
+    dtype : {None, "float32", "float64"}, default=None
+        Type of the elements of the operators.
+    view_slices : list or dict of slices, (start, stop) pairs or lists of int, default=None
+        Columns of the views in one 2-D array. None means that such an array is one view.
+    tol : float, default=1e-3
+        Tolerance of the embedding, see :func:`embed`.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed. The result does not depend on the number of threads.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 mean all.
+    verbose : bool, default=False
+        Accepted for uniformity. No baseline reports progress.
 
     Attributes
     ----------
     embedding_ : (n_samples, n_components) array
         Coordinates of the samples.
     labels_ : (n_samples,) array of int
-        Clusters, with `n_clusters`.
+        Clusters; only if `n_clusters` is given, like the next two.
     score_ : float
-        How well they fit the views: Calinski-Harabasz, as in :mod:`mdt_fast.quality`.
+        Calinski-Harabasz score of the clusters on the views, see :mod:`mdt_fast.quality`.
     cluster_centers_ : (n_clusters, n_components) array
         Centres of the clusters.
     operators_ : OperatorSet
-        The walks of the views.
+        The operators of the views.
     """
 
     n_components: Any = field(default=None, kw_only=False)
@@ -64,10 +91,22 @@ class Baseline(Embedder):
 
         Parameters
         ----------
-        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array; or OperatorSet
-            The views, rows are the same samples. Operators are taken as they are, whatever the graph parameters.
-        y : None
+        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array; \
+or OperatorSet
+            The views. Rows are the same samples in every view. The graph parameters do not apply to
+            an OperatorSet.
+        y : None, default=None
             Not used.
+
+        Returns
+        -------
+        Baseline
+            The estimator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter or a view is refused, or the number of views does not suit the method.
         """
         clusters = None
         if self.n_clusters is not None:
@@ -76,7 +115,7 @@ class Baseline(Embedder):
         components = self.n_components if self.n_components is not None else clusters or 2
         self.embedding_ = self._coordinates(self.operators_, components)
         for name in ("labels_", "cluster_centers_", "score_"):
-            # From an earlier fit that clustered.
+            # An earlier fit may have clustered.
             self.__dict__.pop(name, None)
         if clusters is not None:
             how = {"n_init": self.n_init, "random_state": self.random_state, "n_jobs": self.n_jobs}
@@ -86,15 +125,22 @@ class Baseline(Embedder):
 
     @available_if(_is_clustering)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Fit and return the clusters of the samples; there when `n_clusters` is given."""
+        """Fit and return the clusters of the samples; available if `n_clusters` is given."""
         return self.fit(X).labels_
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TrajectoryBaseline(InductiveEmbedder, Baseline):
-    """A baseline whose operator is a trajectory, so that new samples have coordinates too.
+    """Base class of the baselines whose operator is a trajectory, with `transform` for new samples.
 
-    A class of your own gives ``_trajectory(ops)``.
+    A subclass implements ``_trajectory(ops)``. Parameters are those of :class:`Baseline`.
+
+    Attributes
+    ----------
+    trajectory_ : Trajectory
+        The trajectory.
+    geometry_ : Embedding
+        Embedding of the trajectory.
     """
 
     def _trajectory(self, ops: OperatorSet) -> Trajectory:

@@ -7,7 +7,6 @@ from typing import Any
 
 from .._support.arguments import check_choice
 from ._affinities import AffinityAddition, MultiviewDiffusionMaps
-from ._there_and_back import CompositeDiffusion, CrossDiffusion
 from ._trajectories import (
     AlternatingDiffusion,
     DiffusionMaps,
@@ -15,6 +14,7 @@ from ._trajectories import (
     MeanDiffusion,
     PoweredAlternatingDiffusion,
 )
+from ._transposed import CompositeDiffusion, CrossDiffusion
 
 # The names are those of the paper's tables.
 _MAKERS: dict[str, Callable[..., Any]] = {
@@ -31,7 +31,18 @@ _MAKERS: dict[str, Callable[..., Any]] = {
 
 
 def names() -> list[str]:
-    """Return the names that :func:`make` knows."""
+    """Return the names of all registered baselines.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.baselines.names()[:4]
+    ['DM', 'AD', 'p-AD', 'ID']
+    """
     return list(_MAKERS)
 
 
@@ -43,7 +54,17 @@ def make(name: str, **parameters: Any) -> Any:
     name : str
         One of :func:`names`.
     **parameters
-        Of its constructor.
+        Parameters of its constructor.
+
+    Returns
+    -------
+    Baseline
+        The estimator, or what the callable of :func:`register` returns.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
 
     Examples
     --------
@@ -55,15 +76,22 @@ def make(name: str, **parameters: Any) -> Any:
 
 
 def register(name: str, estimator: Callable[..., Any]) -> None:
-    """Let :func:`make` know one more baseline.
+    """Register a baseline for :func:`make`.
 
     Parameters
     ----------
     name : str
         A new name.
     estimator : class or callable
-        Called with the parameters; returns an estimator with ``fit`` and ``embedding_``, such as a
-        :class:`Baseline`.
+        Called with the parameters of :func:`make`. It returns an estimator with ``fit`` and
+        ``embedding_``, such as a :class:`Baseline`.
+
+    Raises
+    ------
+    TypeError
+        If `estimator` is not callable.
+    ValueError
+        If the name is not a string or is already registered.
     """
     if not callable(estimator):
         raise TypeError(f"estimator: expected a class or a function, got {estimator!r}")

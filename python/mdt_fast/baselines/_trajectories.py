@@ -1,4 +1,4 @@
-"""Baselines that are trajectories: one view alone, views one after the other, the mean of the views."""
+"""Baselines that are trajectories: one view alone, products of the views, the mean of the views."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from .._operators.trajectory import Trajectory
 from .._support.arguments import check_choice, check_integer, check_per_view
 from ._base import TrajectoryBaseline
 
-# Times looked at for a knee.
+# Largest time of the entropy curves.
 _MAX_T = 24
-# Up to here all eigenvalues of one walk are computed; beyond, its singular values are estimated without a dense matrix.
+# Up to this number of samples all eigenvalues of a transition matrix are computed. Beyond, the
+# entropy of its singular values is estimated without a dense matrix.
 _SPECTRAL_SAMPLES = 2500
 
 
 def _check_time(name: str, t: object) -> int | None:
-    """Return a time, None for "auto"."""
+    """Return a time, or None for "auto"."""
     if isinstance(t, str):
         check_choice(name, t, ("auto",))
         return None
@@ -28,26 +29,42 @@ def _check_time(name: str, t: object) -> int | None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DiffusionMaps(TrajectoryBaseline):
-    """Diffusion maps of one view: right eigenvectors of its walk times eigenvalues to the power t.
+    """Embed the samples of one view by diffusion maps (DM).
+
+    The coordinates are right eigenvectors of the transition matrix ``P_v``, times eigenvalues to
+    the power t.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    view : int or str
-        Which view.
-    t : int
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    view : int or str, default=0
+        Number or name of the view.
+    t : int, default=1
         Number of steps.
-    weighting : {"uniform", "stationary"}
-        Length of the eigenvectors: 1 as vectors, or 1 under the stationary distribution, which is the classical
-        diffusion map, whose distances are diffusion distances.
+    weighting : {"uniform", "stationary"}, default="uniform"
+        Norm in which eigenvectors have length 1: the Euclidean norm, or that weighted by the
+        stationary distribution. The latter gives the classical diffusion map, in which Euclidean
+        distances are diffusion distances.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     trajectory_, geometry_
-        The walk and its embedding.
+        See :class:`TrajectoryBaseline`.
+
+    References
+    ----------
+    R. R. Coifman and S. Lafon (2006), Diffusion maps, Appl. Comput. Harmon. Anal. 21(1),
+    doi:10.1016/j.acha.2006.04.006.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.DiffusionMaps(2).fit_transform(views).shape
+    (150, 2)
     """
 
     view: Any = 0
@@ -68,19 +85,33 @@ class DiffusionMaps(TrajectoryBaseline):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class AlternatingDiffusion(TrajectoryBaseline):
-    """Alternating diffusion (AD): one step of each view, the product ``P_1 P_2 ... P_V``.
+    """Embed samples by alternating diffusion (AD).
+
+    The operator is ``P_1 P_2 ... P_V``: one step of each view.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     trajectory_, geometry_
-        The product and its embedding.
+        See :class:`TrajectoryBaseline`.
+
+    References
+    ----------
+    R. R. Lederman and R. Talmon (2018), Learning the geometry of common latent variables using
+    alternating-diffusion, Appl. Comput. Harmon. Anal. 44(3), doi:10.1016/j.acha.2015.09.002.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.AlternatingDiffusion(2).fit_transform(views).shape
+    (150, 2)
     """
 
     def _trajectory(self, ops: OperatorSet) -> Trajectory:
@@ -89,54 +120,81 @@ class AlternatingDiffusion(TrajectoryBaseline):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PoweredAlternatingDiffusion(TrajectoryBaseline):
-    """Powered alternating diffusion (p-AD): ``(P_1 P_2 ... P_V)^t``.
+    """Embed samples by powered alternating diffusion (p-AD).
+
+    The operator is ``(P_1 P_2 ... P_V)^t``.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    t : int or "auto"
-        How often; "auto": the knee of the singular entropy among 1, ..., 24.
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    t : int or "auto", default="auto"
+        Number of repetitions. "auto" means the knee of the singular entropy among 1, ..., 24.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     trajectory_, geometry_
-        The product and its embedding.
+        See :class:`TrajectoryBaseline`.
     t_ : int
-        How often.
+        Number of repetitions.
+
+    References
+    ----------
+    "Multi-view diffusion geometry using intertwined diffusion trajectories", arXiv:2512.01484.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.PoweredAlternatingDiffusion(2).fit_transform(views).shape
+    (150, 2)
     """
 
     t: Any = "auto"
 
     def _trajectory(self, ops: OperatorSet) -> Trajectory:
         t = _check_time("t", self.t)
-        word = list(range(ops.n_views))[::-1]
-        self.t_ = select_time(ops.trajectory(word), max_t=_MAX_T).t if t is None else t
-        return ops.trajectory(word * self.t_)
+        sequence = list(range(ops.n_views))[::-1]
+        self.t_ = select_time(ops.trajectory(sequence), max_t=_MAX_T).t if t is None else t
+        return ops.trajectory(sequence * self.t_)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class IntegratedDiffusion(TrajectoryBaseline):
-    """Integrated diffusion (ID): ``P_1^(t_1) ... P_V^(t_V)``, each view smoothed for a time of its own.
+    """Embed samples by integrated diffusion (ID).
+
+    The operator is ``P_1^(t_1) ... P_V^(t_V)``: each view has its own number of steps.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    t : int, list of int (one for each view) or "auto"
-        Steps of each view; "auto": the knee of its spectral entropy among 1, ..., 24 (above 2,500 samples, of the
-        estimated singular entropy).
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    t : int, list of int (one for each view) or "auto", default="auto"
+        Number of steps of each view. "auto" means the knee of its spectral entropy among 1, ..., 24
+        (above 2,500 samples, the knee of its estimated singular entropy).
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     trajectory_, geometry_
-        The product and its embedding.
+        See :class:`TrajectoryBaseline`.
     t_ : list of int
-        Steps of each view.
+        Number of steps of each view.
+
+    References
+    ----------
+    M. Kuchroo, A. Godavarthi, A. Tong, G. Wolf and S. Krishnaswamy (2022), Multimodal data
+    visualization and denoising with integrated diffusion, arXiv:2102.06757.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.IntegratedDiffusion(2).fit_transform(views).shape
+    (150, 2)
     """
 
     t: Any = "auto"
@@ -152,23 +210,32 @@ class IntegratedDiffusion(TrajectoryBaseline):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MeanDiffusion(TrajectoryBaseline):
-    """Diffusion on the mean of the views: ``M^t``, M the mean of the walks.
+    """Embed samples by diffusion on the mean of the views.
+
+    The operator is ``M^t``, with ``M = (P_1 + ... + P_V) / V``.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    t : int or "auto"
-        Number of steps; "auto": :func:`select_time`.
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    t : int or "auto", default=1
+        Number of steps. "auto" means that of :func:`select_time`.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     trajectory_, geometry_
-        The product and its embedding.
+        See :class:`TrajectoryBaseline`.
     t_ : int
         Number of steps.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.MeanDiffusion(2).fit_transform(views).shape
+    (150, 2)
     """
 
     t: Any = 1

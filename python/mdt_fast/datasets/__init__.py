@@ -1,14 +1,14 @@
 """Data sets: generators, bundled digits, and readers of real multi-view files.
 
-Every function returns a `sklearn.utils.Bunch` with `views` (a list, rows are the same samples in every view),
-`target` (integers from 0 for classes; for manifolds the true parameters), `view_names` and `DESCR`; sets
-whose classes have names carry `target_names`.
+Every function returns a `sklearn.utils.Bunch` with `views` (a list of arrays with the same samples
+as rows), `target` (classes as integers from 0, or the true parameters of a manifold), `view_names`
+and `DESCR`. Data sets with named classes also have `target_names`.
 
-Generators (`make_*`) and `load_multiview_digits` need no file. Readers (`fetch_*`) look for their files in
-`data_home`; without it in the folder named by the environment variable MDT_FAST_DATA, then in the cache folder.
-A file that is not there is downloaded to `data_home` or the cache folder, and checked, where a public address is
-known; otherwise, with `download_if_missing=False`, or where MDT_FAST_OFFLINE is set, the error says where the file
-comes from.
+Generators (`make_*`) and `load_multiview_digits` need no file. Readers (`fetch_*`) search for their
+files in `data_home`; without it, in the folder of the environment variable MDT_FAST_DATA and then
+in the cache folder. A missing file with a known public address is downloaded to `data_home` or to
+the cache folder, and its checksum is verified. Without an address, with
+`download_if_missing=False`, or if MDT_FAST_OFFLINE is set, an error names the origin of the file.
 """
 
 from ._blobs import make_multiview_blobs

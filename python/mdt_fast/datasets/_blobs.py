@@ -1,8 +1,8 @@
-"""Planted clusters that several views show, each with its own noise and its own blind spots.
+"""Gaussian clusters in several views, with noise and merged clusters that differ between views.
 
-Blind spots are pairs of clusters that share one centre in a view. The pairs of a view are one round of a
-round-robin tournament between the clusters, so two consecutive views never merge the same pair, and the views
-together tell all clusters apart though no single one does.
+Merged clusters share one centre in a view. The merged pairs of a view are one round of a
+round-robin schedule of the clusters. Two consecutive views therefore never merge the same pair, and
+the views together separate all clusters although no single view does.
 """
 
 from __future__ import annotations
@@ -29,38 +29,43 @@ def make_multiview_blobs(
     center_box: tuple[float, float] = (-10.0, 10.0),
     random_state: RandomStateLike = None,
 ) -> Any:
-    """Make Gaussian clusters that are visible in several views.
+    """Make Gaussian clusters in several views.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Number of samples, at least `n_clusters`. Cluster sizes differ by one at most.
+        Number of samples, at least `n_clusters`. Cluster sizes differ by at most one.
     n_views : int, default=2
         Number of views.
     n_clusters : int, default=10
         Number of clusters.
     n_features : int or sequence of int, default=50
-        Columns of every view, or of each.
+        Number of columns of all views, or of each view.
     cluster_std : float or sequence of float, default=1.0
-        Standard deviation about the centre, in every view or in each.
+        Standard deviation about the centre in all views, or in each view.
     noise : float or sequence of float, default=0.0
-        Probability that a view shows a sample at the centre of a cluster drawn at random instead of its own,
-        independently in each view.
+        Probability that the centre of a sample in a view is that of a random cluster, in all views
+        or in each view. Draws are independent between views.
     n_merged : int or sequence of int, default=0
-        Number of disjoint pairs of clusters that share a centre, in every view or in each. Views merge
-        different pairs. Needs three clusters and two views at least, without which merged clusters could not
-        be told apart at all.
+        Number of disjoint pairs of clusters that share a centre, in all views or in each view.
+        Views merge different pairs. Merging needs at least three clusters and two views; otherwise
+        no view would separate the merged clusters.
     center_box : tuple of two floats, default=(-10.0, 10.0)
-        Centres are uniform in this range in each coordinate.
+        Range of the centres, which are uniform in each coordinate.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=None
-        Seed. One seed has the same centres at any number of samples.
+        Seed. The centres do not depend on the number of samples.
 
     Returns
     -------
     sklearn.utils.Bunch
-        views (arrays of shape (n_samples, n_features)), target (the cluster of each sample), view_names,
-        DESCR, and cluster_groups (shape (n_views, n_clusters)): clusters with the same number in a row share
-        a centre in that view.
+        views (arrays of shape (n_samples, n_features)), target (the cluster of each sample),
+        view_names, DESCR, and cluster_groups (shape (n_views, n_clusters)): clusters with the same
+        number in a row share a centre in that view.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has a wrong type, length or range.
 
     Examples
     --------
@@ -86,7 +91,7 @@ def make_multiview_blobs(
         )
     rng = check_generator(random_state)
 
-    # Centres first: one seed has the same clusters at any number of samples.
+    # Centres are drawn first, so that they do not depend on the number of samples.
     all_centers = [rng.uniform(low, high, (k, width)) for width in widths]
     target = rng.permutation(np.arange(n) % k).astype(np.intp)
     groups = np.array([_merge(k, view, pairs) for view, pairs in enumerate(merged)], dtype=np.intp)
@@ -112,16 +117,17 @@ def _check_box(center_box: object) -> tuple[float, float]:
 
 
 def _merge(n_clusters: int, round_number: int, n_pairs: int) -> LabelArray:
-    """Return the group of each cluster, after joining the first pairs of one tournament round.
+    """Return the group of each cluster after merging the first pairs of one round-robin round.
 
-    The circle method: player 0 stays, the others turn by one place each round, opposite places play each
-    other. An odd number of players gets a ghost, whose opponent rests.
+    The circle method: cluster 0 keeps its place, the others move by one place each round, and
+    opposite places are paired. If the number of clusters is odd, a dummy makes it even, and the
+    cluster paired with the dummy is not merged.
     """
-    players = n_clusters + n_clusters % 2
-    seats = [0, *np.roll(np.arange(1, players), round_number).tolist()]
-    pairs = [sorted((seats[i], seats[-1 - i])) for i in range(players // 2)]
-    played = [(first, second) for first, second in pairs if second < n_clusters]
+    n_places = n_clusters + n_clusters % 2
+    places = [0, *np.roll(np.arange(1, n_places), round_number).tolist()]
+    pairs = [sorted((places[i], places[-1 - i])) for i in range(n_places // 2)]
+    real = [(first, second) for first, second in pairs if second < n_clusters]
     group = np.arange(n_clusters, dtype=np.intp)
-    for first, second in played[:n_pairs]:
+    for first, second in real[:n_pairs]:
         group[second] = group[first]
     return group

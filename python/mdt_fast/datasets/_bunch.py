@@ -1,8 +1,9 @@
-"""The shape in which every data set is handed over."""
+"""Make the Bunch that every function of this package returns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,22 @@ from ._types import LabelArray
 
 
 def make_bunch(views: Sequence[Any], target: Any, view_names: Sequence[str], description: str, **extra: Any) -> Any:
-    """Return a `sklearn.utils.Bunch` with views, target, view_names, DESCR and what else a set has."""
-    # Importing scikit-learn takes most of a second, which `import mdt_fast` should not pay.
+    """Return a `sklearn.utils.Bunch` with views, target, view_names, DESCR and extra entries."""
+    # Importing scikit-learn takes most of a second. `import mdt_fast` avoids it.
     from sklearn.utils import Bunch
 
     return Bunch(views=list(views), target=target, view_names=list(view_names), DESCR=description.strip(), **extra)
 
 
-def encode_labels(labels: Any) -> tuple[LabelArray, list[str]]:
-    """Return labels as integers from 0 in sorted order of the originals, and the originals as strings."""
+@dataclass(frozen=True)
+class EncodedLabels:
+    """Labels as integers from 0, in sorted order of the original labels, and these as strings."""
+
+    codes: LabelArray
+    names: list[str]
+
+
+def encode_labels(labels: Any) -> EncodedLabels:
+    """Return labels as integers from 0."""
     names, codes = np.unique(np.asarray(labels).ravel(), return_inverse=True)
-    return codes.astype(np.intp), [str(name) for name in names]
+    return EncodedLabels(codes.astype(np.intp), [str(name) for name in names])

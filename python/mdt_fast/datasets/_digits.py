@@ -1,4 +1,4 @@
-"""scikit-learn's bundled digits as several views, without any file: noisy copies, or features of three kinds."""
+"""scikit-learn's bundled digits in several views: noisy copies, or features of three kinds."""
 
 from __future__ import annotations
 
@@ -14,38 +14,45 @@ from ._noise import add_gaussian_noise, drop_pixels
 FIXED_STD = 0.3
 DIGITS_MAXIMUM = 16.0
 SIDE = 8
-# Histograms of directions: how many there are, over squares of this side.
+# Number of directions of a histogram, and side of the square it covers.
 DIRECTIONS, CELL = 8, 4
 
 
 def load_multiview_digits(*, kind: str = "gaussian", noise: float = 0.5, random_state: RandomStateLike = 0) -> Any:
-    """Load the 1797 handwritten digits of scikit-learn, 8 x 8 pixels, as two noisy views or three kinds of features.
+    """Load the 1797 handwritten digits of scikit-learn in two noisy views or three feature views.
 
     Parameters
     ----------
     kind : {"gaussian", "dropout", "features"}, default="gaussian"
-        "gaussian", after K-MvMNIST: view 1 has Gaussian noise of standard deviation 0.3, view 2 of `noise`.
-        "dropout", after L-MvMNIST: view 1 has Gaussian noise of standard deviation `noise`, view 2 has each
-        pixel set to zero with probability `noise`. Pixels are scaled to [0, 1] first and clipped to it
-        afterwards. "features": what three simple instruments see of the clean images: amplitudes of the
-        Fourier transform (strokes, but not where), directions of the gradient in each quarter (edges), and ink in
-        each row and column (outlines).
+        "gaussian", after K-MvMNIST: view 1 has Gaussian noise of standard deviation 0.3, view 2 of
+        `noise`. "dropout", after L-MvMNIST: view 1 has Gaussian noise of standard deviation
+        `noise`, view 2 has each pixel set to zero with probability `noise`. Pixels are scaled to
+        [0, 1] before and clipped to [0, 1] after noise is added. "features": three views of the
+        images without noise, namely amplitudes of the Fourier transform, histograms of gradient
+        directions in each quarter, and sums over rows and columns.
     noise : float, default=0.5
-        Strength of the noise, in [0, 1]; "features" has none.
+        Strength of the noise, in [0, 1]. It does not apply to "features".
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=0
         Seed of the noise.
 
     Returns
     -------
     sklearn.utils.Bunch
-        views (two arrays of shape (1797, 64), or three with 40, 32 and 16 columns), target (the digit), target_names,
-        view_names, DESCR.
+        views (two arrays of shape (1797, 64), or three with 40, 32 and 16 columns), target (the
+        digit), target_names, view_names, DESCR.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> digits = mdt.datasets.load_multiview_digits(kind="features")
+    >>> digits.view_names, [view.shape[1] for view in digits.views]
+    (['fourier', 'gradients', 'profiles'], [40, 32, 16])
     """
     from sklearn.datasets import load_digits
 
     check_choice("kind", kind, ("gaussian", "dropout", "features"))
     strength = check_number("noise", noise, maximum=1.0)
-    # The two views draw from streams of their own, so that a change to one leaves the other as it was.
+    # Each view has its own random stream, so that the noise of one does not depend on the other.
     first, second = check_generator(random_state).spawn(2)
     digits = load_digits()
     images = np.asarray(digits.data, dtype=np.float64) / DIGITS_MAXIMUM
@@ -74,7 +81,7 @@ def _amplitudes(images: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _directions(images: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Histograms of the direction of the gradient, weighted by its length, one for each cell."""
+    """Return histograms of gradient directions, weighted by gradient length, one for each cell."""
     by_row, by_column = np.gradient(images, axis=(1, 2))
     turns = np.arctan2(by_row, by_column) / (2 * np.pi) + 0.5
     bins = np.floor(turns * DIRECTIONS).astype(int) % DIRECTIONS

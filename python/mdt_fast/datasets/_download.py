@@ -1,13 +1,13 @@
-"""Files from public addresses: whole and checked, or not there at all.
+"""Download files from public addresses.
 
-A file is written beside its place as ``.part``, hashed, and renamed only if it is the one that the registry knows.
-A ``.part`` that a broken connection left behind is continued by an HTTP range; a server that ignores the range
-sends the file from its beginning. Only one download runs in a folder at a time: the others wait, then find the file.
-A connection that breaks or stalls is tried again after a pause; one that nobody answers is not, so that a machine
-without network is told so at once.
+A file is written to ``<name>.part``, and renamed only if its checksum is that of the registry. A
+``.part`` file that an interrupted connection left is continued by an HTTP range request; a server
+that ignores the range sends the file from its beginning. One download at a time runs in a folder:
+others wait and then find the file. A connection that breaks or stalls is retried after a pause. A
+connection that is refused is not retried, so that a machine without network gets an error at once.
 
-Why urllib and not pooch: pooch has the registry and the hashes, but begins anew after every broken connection, does
-not keep two processes apart, and brings requests with it. What it would save is less than what it would cost.
+Why urllib and not pooch: pooch has a registry and hashes, but it restarts from the beginning after
+a broken connection, does not lock the folder, and depends on requests.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 from zipfile import BadZipFile, ZipFile
 
-if TYPE_CHECKING:
-    from ._files import DataFile
+from ._registry import DataFile
+
 if sys.platform != "win32":
     import fcntl
 
-TIMEOUT = 10.0  # seconds without a byte
+TIMEOUT = 10.0  # seconds without data
 ATTEMPTS = 3
 PAUSE = 1.0  # seconds between two attempts
 _BLOCK = 1 << 16
 
 
 class DownloadError(OSError):
-    """Says which file could not be had and why."""
+    """A file could not be downloaded; `path` is its path in the data folder."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(reason)
@@ -46,7 +45,7 @@ class DownloadError(OSError):
 
 
 def download(files: Sequence[DataFile], folder: Path) -> None:
-    """Put those files into the folder that are not there, or raise a DownloadError at the first that fails."""
+    """Download the files that are not in the folder; raise DownloadError at the first failure."""
     for file in files:
         if not file.addresses:
             raise DownloadError(file.path, "no address of the file itself is known")
@@ -55,11 +54,11 @@ def download(files: Sequence[DataFile], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone_in(folder):
             for file in files:
-                # Whoever held the lock before may have brought it.
+                # Another process may have downloaded it while this one waited for the lock.
                 if not (folder / file.path).is_file():
                     _try_addresses(file, folder)
-            # Kept until now for the other members.
-            for address in {address for file in files if file.member for address in file.addresses}:
+            # Archives are kept until all their files are extracted.
+            for address in {address for file in files if file.archived_name for address in file.addresses}:
                 _archive(address, folder).unlink(missing_ok=True)
     except OSError as error:
         raise DownloadError(file.path, str(error)) from error
@@ -68,8 +67,8 @@ def download(files: Sequence[DataFile], folder: Path) -> None:
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """Wait until no other download runs in the folder."""
-    # The system's lock does not outlive its process. Windows has none: where two downloads spoil each other's part
-    # there, the checksum refuses it.
+    # The lock of the system ends with its process. Windows has none; if two downloads corrupt a
+    # ``.part`` file there, the checksum does not match.
     with (folder / ".download.lock").open("ab") as stream:
         if sys.platform != "win32":
             fcntl.flock(stream, fcntl.LOCK_EX)
@@ -81,21 +80,21 @@ def _try_addresses(file: DataFile, folder: Path) -> None:
     reasons = []
     for address in file.addresses:
         try:
-            _bring(file, address, folder)
+            _download_from(address, file, folder)
             return
         except (OSError, HTTPException, BadZipFile, KeyError) as error:
             reasons.append(f"{address}: {str(error) or type(error).__name__}")
     raise OSError("; ".join(reasons))
 
 
-def _bring(file: DataFile, address: str, folder: Path) -> None:
+def _download_from(address: str, file: DataFile, folder: Path) -> None:
     path = folder / file.path
     part = _part(path)
-    if file.member is None:
+    if file.archived_name is None:
         was_begun = part.is_file()
         _transfer(address, part, file.size)
         if was_begun and _digest(part) != file.sha256:
-            # The old part may be of another file: that is no reason to refuse this one.
+            # The old part may belong to another file. Start again without it.
             part.unlink()
             _transfer(address, part, file.size)
         _check(part, file)
@@ -105,7 +104,7 @@ def _bring(file: DataFile, address: str, folder: Path) -> None:
             _transfer(address, _part(archive), None)
             _part(archive).replace(archive)
         try:
-            with ZipFile(archive) as contents, contents.open(file.member) as stream:
+            with ZipFile(archive) as contents, contents.open(file.archived_name) as stream:
                 part.write_bytes(stream.read(file.size + 1))
             _check(part, file)
         except Exception:
@@ -115,12 +114,12 @@ def _bring(file: DataFile, address: str, folder: Path) -> None:
 
 
 def _transfer(address: str, part: Path, size: int | None) -> None:
-    """Write what lies at the address to `part`, in several attempts if need be."""
+    """Write the content of the address to `part`, in several attempts if necessary."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
             _continue(address, part, size)
             return
-        # Where there was no connection at all urllib raises a URLError, which is none of these.
+        # A refused connection raises URLError, which is not caught here.
         except (TimeoutError, ConnectionError, HTTPException):
             if attempt == ATTEMPTS:
                 raise
@@ -145,7 +144,7 @@ def _continue(address: str, part: Path, size: int | None) -> None:
         if response.status != HTTPStatus.PARTIAL_CONTENT:
             done = 0
         end = None if response.length is None else done + response.length
-        # One byte too many is enough to refuse a file, and no server can fill the disk.
+        # One byte more than expected suffices to refuse a file. No server can fill the disk.
         limit = sys.maxsize if size is None else size + 1
         with part.open("ab" if done else "wb") as stream:
             while block := response.read(min(_BLOCK, limit - done)):
@@ -174,7 +173,7 @@ def _part(path: Path) -> Path:
 
 
 def _archive(address: str, folder: Path) -> Path:
-    # Hidden, so that an archive which a user put there is not taken for ours and removed.
+    # A hidden file, so that an archive of the user with the same name is not removed.
     return folder / f".{PurePosixPath(urlsplit(address).path).name}"
 
 

@@ -1,8 +1,9 @@
-"""Curves and a surface seen through two deformations: Helix-A, Helix-B, Deformed-Plane.
+"""Two curves and a surface, each deformed in two ways: Helix-A, Helix-B, Deformed-Plane.
 
-Each view alone is misleading (a helix passes close to itself, a folded plane touches itself); both together
-show a circle or a plane. ``variant="paper"`` follows the formulas as printed. ``variant="published"`` follows
-the choices behind the published figures, which differ in the places that each function names.
+In one view alone, points that are far apart on the manifold are close (a helix passes close to
+itself, a folded plane touches itself). The two views together determine the circle or the plane.
+``variant="paper"`` follows the printed formulas. ``variant="published"`` follows the code behind
+the published figures; each function lists the differences.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PUBLISHED_PLANE_SEED = 42
 
 
 def make_helix_a(n_samples: int = 1500, *, variant: str = "paper") -> Any:
-    """Make Helix-A: a circle seen as two closed curves with fine loops.
+    """Make Helix-A: a circle deformed into two curves with fine loops.
 
     With angles ``a`` and ``b = (a + pi / 2) mod 2 pi``, view 1 is::
 
@@ -34,14 +35,20 @@ def make_helix_a(n_samples: int = 1500, *, variant: str = "paper") -> Any:
     n_samples : int, default=1500
         Number of points, at least 2.
     variant : {"paper", "published"}, default="paper"
-        "paper": angles evenly spread in [0, 2 pi). "published": angles from 0 to 2 pi with both ends, so that
-        the first and the last point of view 2 coincide, and ``0.1 (6.3 b - b^2)`` as third coordinate of view
-        2.
+        "paper": angles evenly spread in [0, 2 pi). "published": angles from 0 to 2 pi with both
+        ends, so that the first and the last point of view 2 coincide, and ``0.1 (6.3 b - b^2)`` as
+        third coordinate of view 2.
 
     Returns
     -------
     sklearn.utils.Bunch
         views (two arrays of shape (n_samples, 3)), target (the angle ``a``), view_names, DESCR.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> [view.shape for view in mdt.datasets.make_helix_a(200).views]
+    [(200, 3), (200, 3)]
     """
     a, b = _angles(n_samples, variant)
     view_1, view_2 = _looped_curve(a), _looped_curve(b)
@@ -52,23 +59,29 @@ def make_helix_a(n_samples: int = 1500, *, variant: str = "paper") -> Any:
 
 
 def make_helix_b(n_samples: int = 1500, *, variant: str = "paper") -> Any:
-    """Make Helix-B: a circle seen as two helices of five turns, cut at different places.
+    """Make Helix-B: a circle deformed into two helices of five turns, cut at different angles.
 
-    With angles ``a`` and ``b = (a + pi / 2) mod 2 pi``, view 1 is ``4 (cos(5 a), sin(5 a), a)`` and view 2 is
-    the same curve at ``b``.
+    With angles ``a`` and ``b = (a + pi / 2) mod 2 pi``, view 1 is ``4 (cos(5 a), sin(5 a), a)`` and
+    view 2 is the same curve at ``b``.
 
     Parameters
     ----------
     n_samples : int, default=1500
         Number of points, at least 2.
     variant : {"paper", "published"}, default="paper"
-        "paper": angles evenly spread in [0, 2 pi). "published": angles from 0 to 2 pi with both ends, so that
-        the first and the last point of view 2 coincide.
+        "paper": angles evenly spread in [0, 2 pi). "published": angles from 0 to 2 pi with both
+        ends, so that the first and the last point of view 2 coincide.
 
     Returns
     -------
     sklearn.utils.Bunch
         views (two arrays of shape (n_samples, 3)), target (the angle ``a``), view_names, DESCR.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> [view.shape for view in mdt.datasets.make_helix_b(200).views]
+    [(200, 3), (200, 3)]
     """
     a, b = _angles(n_samples, variant)
     description = f"Helix-B ({variant} variant): {a.size} points of a circle in two views. Target: the angle."
@@ -76,7 +89,7 @@ def make_helix_b(n_samples: int = 1500, *, variant: str = "paper") -> Any:
 
 
 def make_deformed_plane(n_samples: int = 3000, *, variant: str = "paper", random_state: RandomStateLike = 0) -> Any:
-    """Make Deformed-Plane: a rectangle seen through two foldings that are not one-to-one.
+    """Make Deformed-Plane: a rectangle folded in two ways that are not one-to-one.
 
     With ``x1 ~ U(0, 3 pi / 2)`` and ``x2 ~ U(0, 21)``, the views are::
 
@@ -88,17 +101,24 @@ def make_deformed_plane(n_samples: int = 3000, *, variant: str = "paper", random
     n_samples : int, default=3000
         Number of points, at least 2.
     variant : {"paper", "published"}, default="paper"
-        "published": ``x1 ~ U(1.5 pi, 4.5 pi)``, ``x1 sin(x1)`` as third coordinate of view 1, ``0.3 cos(x2)``
-        for ``0.4 cos(x2)`` in view 2, and one fixed draw.
+        "paper": the formulas above. "published": ``x1 ~ U(1.5 pi, 4.5 pi)``, ``x1 sin(x1)`` as
+        third coordinate of view 1, ``0.3 cos(x2)`` for ``0.4 cos(x2)`` in view 2, and one fixed
+        draw.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None, default=0
-        Seed of the points of the "paper" variant. The "published" points are always those of NumPy's legacy
-        generator with seed 42.
+        Seed of the "paper" variant. The "published" points are those of NumPy's legacy generator
+        with seed 42.
 
     Returns
     -------
     sklearn.utils.Bunch
-        views (two arrays of shape (n_samples, 3)), target (shape (n_samples, 2), the pairs (x1, x2)),
-        view_names, DESCR.
+        views (two arrays of shape (n_samples, 3)), target (shape (n_samples, 2), the pairs
+        (x1, x2)), view_names, DESCR.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.datasets.make_deformed_plane(200).target.shape
+    (200, 2)
     """
     n = check_integer("n_samples", n_samples, minimum=2)
     published = check_choice("variant", variant, VARIANTS) == "published"

@@ -1,4 +1,4 @@
-"""Four sets of one public collection, each a MATLAB file with a cell array X of views and labels y."""
+"""Four data sets in MATLAB files, which have a cell array X of views and labels y."""
 
 from __future__ import annotations
 
@@ -16,17 +16,10 @@ from ._types import DataHome, FloatArray
 
 WIDE_VIEW = 100
 
-# The files name no view; the widths of these descriptors do.
+# The files have no view names. The number of columns identifies the descriptor.
 _MSRC_WIDTHS = {24: "color moments", 576: "HOG", 512: "GIST", 256: "LBP", 254: "CENTRIST"}
 _YALE_WIDTHS = {4096: "intensity", 3304: "LBP", 6750: "Gabor"}
-_CALTECH_WIDTHS = {
-    48: "Gabor",
-    40: "wavelet moments",
-    254: "CENTRIST",
-    1984: "HOG",
-    512: "GIST",
-    928: "LBP",
-}
+_CALTECH_WIDTHS = {48: "Gabor", 40: "wavelet moments", 254: "CENTRIST", 1984: "HOG", 512: "GIST", 928: "LBP"}
 
 
 def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
@@ -35,13 +28,15 @@ def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True, download_if
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Reduce views of more than 100 columns to 100 principal components and scale every row to unit length,
-        as in the published figures. False gives the features as they are in the file.
+        Whether to reduce views of more than 100 columns to 100 principal components and to scale
+        every row to unit length, as in the published figures. False returns the features of the
+        file.
     download_if_missing : bool, default=True
-        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
-        MDT_FAST_OFFLINE, keeps off the network.
+        Whether to download missing files, to `data_home` or the cache folder. The variable
+        MDT_FAST_OFFLINE also disables downloads.
 
     Returns
     -------
@@ -62,12 +57,14 @@ def fetch_yale(*, data_home: DataHome = None, prepared: bool = True, download_if
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Reduce views of more than 100 columns to 100 principal components and scale every row to unit length,
-        as in the published figures. False gives the features as they are in the file.
+        Whether to reduce views of more than 100 columns to 100 principal components and to scale
+        every row to unit length, as in the published figures. False returns the features of the
+        file.
     download_if_missing : bool, default=True
-        Without effect: no public address of the file is known.
+        Without effect, because no public address of the file is known.
 
     Returns
     -------
@@ -88,12 +85,13 @@ def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True, download_
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Without effect: the published figures use the features as they are in the file.
+        Without effect, because the published figures use the features of the file.
     download_if_missing : bool, default=True
-        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
-        MDT_FAST_OFFLINE, keeps off the network.
+        Whether to download missing files, to `data_home` or the cache folder. The variable
+        MDT_FAST_OFFLINE also disables downloads.
 
     Returns
     -------
@@ -109,7 +107,7 @@ def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True, download_
     (path,) = locate("leaves", data_home, download_if_missing)
     views, labels = read_mat(path)
     names = ("margin", "shape", "texture")
-    return make_bunch(views, encode_labels(labels)[0], names, _describe("100Leaves", views, "raw"))
+    return make_bunch(views, encode_labels(labels).codes, names, _describe("100Leaves", views, "raw"))
 
 
 def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
@@ -120,11 +118,12 @@ def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, downloa
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Without effect: the published figures use the features as they are in the file.
+        Without effect, because the published figures use the features of the file.
     download_if_missing : bool, default=True
-        Without effect: no public address of the file is known.
+        Without effect, because no public address of the file is known.
 
     Returns
     -------
@@ -140,11 +139,11 @@ def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, downloa
     (path,) = locate("caltech7", data_home, download_if_missing)
     views, labels = read_mat(path)
     names = _names_by_width(views, _CALTECH_WIDTHS)
-    return make_bunch(views, encode_labels(labels)[0], names, _describe("Caltech101-7", views, "raw"))
+    return make_bunch(views, encode_labels(labels).codes, names, _describe("Caltech101-7", views, "raw"))
 
 
 def read_mat(path: Path) -> tuple[list[FloatArray], Any]:
-    """Return the views of the cell array X, samples as rows, and the labels y of a MATLAB file."""
+    """Return the views (cell array X, rows are samples) and the labels y of a MATLAB file."""
     from scipy.io import loadmat
 
     contents = loadmat(path)
@@ -179,7 +178,7 @@ def _fetch_descriptors(
             scale_rows(principal_components(view, WIDE_VIEW) if view.shape[1] > WIDE_VIEW else view) for view in views
         ]
     state = f"views wider than {WIDE_VIEW} reduced by PCA, unit rows" if prepared else "raw"
-    return make_bunch(views, encode_labels(labels)[0], names, _describe(title, views, state))
+    return make_bunch(views, encode_labels(labels).codes, names, _describe(title, views, state))
 
 
 def _names_by_width(views: Sequence[FloatArray], names_of_widths: Mapping[int, str]) -> list[str]:

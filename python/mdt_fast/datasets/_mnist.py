@@ -1,4 +1,4 @@
-"""MNIST digits with two kinds of noise: K-MvMNIST and L-MvMNIST, and the reader of MNIST's file format."""
+"""MNIST digits with noise in two views (K-MvMNIST, L-MvMNIST), and the reader of idx files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_TRAINING = 60_000
 N_COMPONENTS = 100
 _IDX_UNSIGNED_BYTE = 8
 
-Spoil = Callable[[FloatArray, np.random.RandomState], FloatArray]
+AddNoise = Callable[[FloatArray, np.random.RandomState], FloatArray]
 
 
 def fetch_k_mvmnist(
@@ -37,25 +37,28 @@ def fetch_k_mvmnist(
 ) -> Any:
     """Read K-MvMNIST: MNIST digits in 2 views with Gaussian noise of different strength.
 
-    Every pixel is first mapped onto [0, 1] over the samples taken. View 1 has noise of standard deviation 0.3
-    added, view 2 of `s`; both are clipped to [0, 1].
+    Every pixel is first scaled to [0, 1] over the samples. Noise of standard deviation 0.3 is added
+    to view 1, and of `s` to view 2. Both are clipped to [0, 1].
 
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Reduce each view to 100 principal components and scale every row to unit length, as in the published
-        figures. False gives the noisy pixels.
+        Whether to reduce each view to 100 principal components and to scale every row to unit
+        length, as in the published figures. False returns the noisy pixels.
     n_samples : int, default=6000
-        Number of images taken from the beginning, the 60000 training images before the 10000 test images.
+        Number of images. They are the first of the 60000 training images followed by the 10000 test
+        images.
     s : float, default=0.5
         Standard deviation of the noise of view 2.
     seeds : tuple of two ints, default=(3333, 3335)
-        Seeds of NumPy's legacy generator for views 1 and 2; the default is that of the published figures.
+        Seeds of NumPy's legacy generator for views 1 and 2. The default is that of the published
+        figures.
     download_if_missing : bool, default=True
-        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
-        MDT_FAST_OFFLINE, keeps off the network.
+        Whether to download missing files, to `data_home` or the cache folder. The variable
+        MDT_FAST_OFFLINE also disables downloads.
 
     Returns
     -------
@@ -65,15 +68,15 @@ def fetch_k_mvmnist(
     Raises
     ------
     FileNotFoundError
-        If one of MNIST's files that are needed is not in the folder and cannot be downloaded.
+        If a file of MNIST is not in the folder and cannot be downloaded.
     """
     std = check_number("s", s)
-    spoilers: tuple[Spoil, Spoil] = (
+    noises: tuple[AddNoise, AddNoise] = (
         lambda images, rng: add_gaussian_noise(images, K_FIXED_STD, rng),
         lambda images, rng: add_gaussian_noise(images, std, rng),
     )
     names = (f"gaussian {K_FIXED_STD:g}", f"gaussian {std:g}")
-    return _fetch_noisy("K-MvMNIST", data_home, download_if_missing, prepared, n_samples, seeds, spoilers, names)
+    return _fetch_noisy("K-MvMNIST", data_home, download_if_missing, prepared, n_samples, seeds, noises, names)
 
 
 def fetch_l_mvmnist(
@@ -87,25 +90,30 @@ def fetch_l_mvmnist(
 ) -> Any:
     """Read L-MvMNIST: MNIST digits in 2 views, one with Gaussian noise and one with dropped pixels.
 
-    Every pixel is first mapped onto [0, 1] over the samples taken. View 1 has noise of standard deviation `s`
-    added and is clipped to [0, 1]; in view 2 each pixel is set to zero with probability `s`.
+    Every pixel is first scaled to [0, 1] over the samples. Noise of standard deviation `s` is added
+    to view 1, which is then clipped to [0, 1]. In view 2 each pixel is set to zero with probability
+    `s`.
 
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Reduce each view to 100 principal components and scale every row to unit length, as in the published
-        figures. False gives the noisy pixels.
+        Whether to reduce each view to 100 principal components and to scale every row to unit
+        length, as in the published figures. False returns the noisy pixels.
     n_samples : int, default=6000
-        Number of images taken from the beginning, the 60000 training images before the 10000 test images.
+        Number of images. They are the first of the 60000 training images followed by the 10000 test
+        images.
     s : float, default=0.5
-        Standard deviation of the noise of view 1 and probability of dropping a pixel in view 2, in [0, 1].
+        Standard deviation of the noise of view 1 and probability of dropping a pixel in view 2, in
+        [0, 1].
     seeds : tuple of two ints, default=(333, 334)
-        Seeds of NumPy's legacy generator for views 1 and 2; the default is that of the published figures.
+        Seeds of NumPy's legacy generator for views 1 and 2. The default is that of the published
+        figures.
     download_if_missing : bool, default=True
-        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
-        MDT_FAST_OFFLINE, keeps off the network.
+        Whether to download missing files, to `data_home` or the cache folder. The variable
+        MDT_FAST_OFFLINE also disables downloads.
 
     Returns
     -------
@@ -115,22 +123,22 @@ def fetch_l_mvmnist(
     Raises
     ------
     FileNotFoundError
-        If one of MNIST's files that are needed is not in the folder and cannot be downloaded.
+        If a file of MNIST is not in the folder and cannot be downloaded.
     """
     strength = check_number("s", s, maximum=1.0)
-    spoilers: tuple[Spoil, Spoil] = (
+    noises: tuple[AddNoise, AddNoise] = (
         lambda images, rng: add_gaussian_noise(images, strength, rng),
         lambda images, rng: drop_pixels(images, strength, rng),
     )
     names = (f"gaussian {strength:g}", f"dropout {strength:g}")
-    return _fetch_noisy("L-MvMNIST", data_home, download_if_missing, prepared, n_samples, seeds, spoilers, names)
+    return _fetch_noisy("L-MvMNIST", data_home, download_if_missing, prepared, n_samples, seeds, noises, names)
 
 
 def read_idx(path: Path, n_items: int) -> npt.NDArray[np.uint8]:
     """Return the first items of a gzipped idx file of unsigned bytes.
 
-    The format: two zero bytes, the type, the number of dimensions, each dimension as a big-endian 32-bit
-    integer, then the numbers in C order. Only the part that is asked for is decompressed.
+    The format: two zero bytes, the type, the number of dimensions, each dimension as a big-endian
+    32-bit integer, then the numbers in C order. Only these items are decompressed.
     """
     with gzip.open(path, "rb") as stream:
         magic = stream.read(4)
@@ -166,7 +174,7 @@ def _fetch_noisy(
     prepared: bool,
     n_samples: int,
     seeds: Sequence[int],
-    spoilers: tuple[Spoil, Spoil],
+    noises: tuple[AddNoise, AddNoise],
     names: tuple[str, str],
 ) -> Any:
     check_flag("prepared", prepared)
@@ -176,7 +184,7 @@ def _fetch_noisy(
     checked = [check_integer("seeds", seed, minimum=0, maximum=2**32 - 1) for seed in seeds]
     pixels, target = _read_digits(n, data_home, download_if_missing)
     images = scale_columns(pixels.reshape(n, -1))
-    views = [spoil(images, np.random.RandomState(seed)) for spoil, seed in zip(spoilers, checked, strict=True)]
+    views = [noise(images, np.random.RandomState(seed)) for noise, seed in zip(noises, checked, strict=True)]
     if prepared:
         views = [scale_rows(principal_components(view, N_COMPONENTS)) for view in views]
     state = f"PCA {N_COMPONENTS}, unit rows" if prepared else "noisy pixels"

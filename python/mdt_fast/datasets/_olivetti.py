@@ -25,13 +25,15 @@ def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True, downloa
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        In each view map every column onto [0, 1], reduce to 150 principal components and scale every row to
-        unit length, as in the published figures. False gives the 4096 pixels and the 324 HOG features.
+        Whether to scale every column of a view to [0, 1], reduce the view to 150 principal
+        components and scale every row to unit length, as in the published figures. False returns
+        the 4096 pixels and the 324 HOG features.
     download_if_missing : bool, default=True
-        Let scikit-learn download the faces if the file is not in the folder, to the cache folder or `data_home`.
-        False, or the variable MDT_FAST_OFFLINE, keeps off the network.
+        Whether to let scikit-learn download the faces, to `data_home` or the cache folder, if the
+        file is missing. The variable MDT_FAST_OFFLINE also disables downloads.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True, downloa
 
 
 def _read_faces(data_home: DataHome, download_if_missing: bool) -> tuple[Any, Any, Any]:
-    """Return pixels, images and persons, from our file or else as scikit-learn keeps or downloads them."""
+    """Return pixels, images and persons, from olivetti.npz or else from scikit-learn."""
     from sklearn.datasets import fetch_olivetti_faces
 
     try:
@@ -69,7 +71,7 @@ def _read_faces(data_home: DataHome, download_if_missing: bool) -> tuple[Any, An
     except FileNotFoundError as missing:
         folder, allowed = download_folder(data_home), may_download(download_if_missing)
         try:
-            # The fewest retries that it takes, so that a machine without network does not wait for long.
+            # The minimum number of retries, so that a machine without network does not wait long.
             faces = fetch_olivetti_faces(data_home=folder, download_if_missing=allowed, n_retries=1)
         except OSError as error:
             raise FileNotFoundError(f"{missing} From scikit-learn: {error}") from error
@@ -79,9 +81,9 @@ def _read_faces(data_home: DataHome, download_if_missing: bool) -> tuple[Any, An
 
 
 def oriented_gradients(images: FloatArray) -> FloatArray:
-    """Return the HOG features of each image at 32 x 32, with scikit-image's default parameters."""
+    """Return HOG features of each image at 32 x 32, with the default parameters of scikit-image."""
     try:
-        # As modules, because their functions are untyped, which strict type checking would refuse to call.
+        # Imported as modules of type Any, because mypy refuses calls of untyped functions.
         feature: Any = import_module("skimage.feature")
         transform: Any = import_module("skimage.transform")
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Two single-cell sets in which each cell was measured twice: RNA and surface proteins, chromatin and RNA."""
+"""Two single-cell data sets with two views: RNA and surface proteins, chromatin and RNA."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ import numpy as np
 from .._support.arguments import check_flag
 from ._bunch import encode_labels, make_bunch
 from ._files import locate
-from ._prepare import (
-    centered_log_ratio,
-    most_variable_columns,
-    normalize_counts,
-    principal_components,
-    scale_rows,
-)
+from ._prepare import centered_log_ratio, most_variable_columns, normalize_counts, principal_components, scale_rows
 from ._types import DataHome
 
 N_GENES = 2000
@@ -29,29 +23,31 @@ UNKNOWN = "unknown"
 def fetch_citeseq_pbmc(
     *, data_home: DataHome = None, prepared: bool = True, drop_unknown: bool = False, download_if_missing: bool = True
 ) -> Any:
-    """Read CITE-seq blood cells: 1372 cells in 2 views (counts of 16793 genes, of 10 surface proteins).
+    """Read CITE-seq blood cells: 1372 cells, counts of 16793 genes and of 10 surface proteins.
 
-    Six cell types are annotated. The 190 cells that their annotators left open form a seventh class
-    "unknown", which is no cell type: drop it where agreement with the annotation is measured.
+    Six cell types are annotated. The 190 cells without annotation form a seventh class "unknown".
+    Drop them to measure agreement with the annotation.
 
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        RNA: scale every cell to 10000 counts, take log(1 + x), keep the 2000 genes of greatest variance, then
-        50 principal components. Proteins: centred log-ratio within each cell, log(1 + x) less its mean. False
-        gives the counts, RNA as a sparse matrix.
+        Whether to prepare the counts. RNA: every cell is scaled to 10000 counts, then log(1 + x),
+        the 2000 genes of largest variance, and 50 principal components. Proteins: centred log-ratio
+        within each cell, log(1 + x) minus its mean. False returns the counts, RNA as a sparse
+        matrix.
     drop_unknown : bool, default=False
-        Leave out the cells of unknown type, before any preparation.
+        Whether to drop the cells of unknown type before any preparation.
     download_if_missing : bool, default=True
-        Without effect: no public address of the file is known.
+        Without effect, because no public address of the file is known.
 
     Returns
     -------
     sklearn.utils.Bunch
-        views, target (integers from 0), target_names (the cell types), view_names, DESCR, cell_type (the type
-        of each cell as a string), cells (barcodes), genes, proteins.
+        views, target (integers from 0), target_names (the cell types), view_names, DESCR, cell_type
+        (the type of each cell as a string), cells (barcodes), genes, proteins.
 
     Raises
     ------
@@ -76,19 +72,19 @@ def fetch_citeseq_pbmc(
     if prepared:
         rna = principal_components(most_variable_columns(normalize_counts(rna), N_GENES), N_COMPONENTS)
         protein = centered_log_ratio(protein)
-    target, target_names = encode_labels(cell_type)
+    labels, n_cells = encode_labels(cell_type), cell_type.size
     state = "counts"
     if prepared:
         state = f"RNA: log of 10000 counts, {N_GENES} most variable genes, PCA {N_COMPONENTS}; proteins: CLR"
-    description = f"CITE-seq blood cells: {target.size} cells, views rna and protein ({state}). Target: cell type" + (
+    description = f"CITE-seq blood cells: {n_cells} cells, views rna and protein ({state}). Target: cell type" + (
         "." if drop_unknown else f"; {UNKNOWN!r} marks cells that were not annotated."
     )
     return make_bunch(
         (rna, protein),
-        target,
+        labels.codes,
         ("rna", "protein"),
         description,
-        target_names=target_names,
+        target_names=labels.names,
         cell_type=cell_type,
         cells=cells,
         genes=genes,
@@ -99,18 +95,20 @@ def fetch_citeseq_pbmc(
 def fetch_snareseq_cellmix(
     *, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True
 ) -> Any:
-    """Read the SNARE-seq mixture: 1047 cells of 4 cell lines in 2 views (19 chromatin, 10 RNA features).
+    """Read the SNARE-seq mixture: 1047 cells of 4 lines, 19 chromatin and 10 RNA features.
 
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Scale every row to unit length, so that only the proportions of a cell's features count: chromatin
-        features spread over three orders of magnitude. False gives the features as they are in the files.
+        Whether to scale every row to unit length, so that only proportions between the features of
+        a cell matter (chromatin features spread over three orders of magnitude). False returns the
+        features of the files.
     download_if_missing : bool, default=True
-        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
-        MDT_FAST_OFFLINE, keeps off the network.
+        Whether to download missing files, to `data_home` or the cache folder. The variable
+        MDT_FAST_OFFLINE also disables downloads.
 
     Returns
     -------
@@ -127,19 +125,19 @@ def fetch_snareseq_cellmix(
     views = [np.asarray(np.load(path, allow_pickle=False), dtype=np.float64) for path in (atac_path, rna_path)]
     if prepared:
         views = [scale_rows(view) for view in views]
-    target, _ = encode_labels(np.loadtxt(type_path, dtype=np.int64))
+    target = encode_labels(np.loadtxt(type_path, dtype=np.int64)).codes
     state = "unit rows" if prepared else "raw"
     description = f"SNARE-seq cell mixture: {target.size} cells of 4 cell lines, views atac and rna ({state})."
     return make_bunch(views, target, ("atac", "rna"), description)
 
 
 class _ArrayUnpickler(pickle.Unpickler):
-    """Unpickles arrays of plain Python values and nothing else, so that a data file cannot run code."""
+    """Unpickler of arrays of plain Python values only, so that a data file cannot run code."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """Return the few globals that an array needs."""
+        """Return one of the globals that an array needs; refuse all others."""
         if module_name in ("numpy.core.multiarray", "numpy._core.multiarray") and global_name == "_reconstruct":
-            # Asking an array avoids NumPy's private module, which was renamed in version 2.
+            # Taken from an array, because the private module of NumPy was renamed in version 2.
             return np.empty(0).__reduce__()[0]
         if module_name == "numpy" and global_name in ("ndarray", "dtype"):
             return getattr(np, global_name)
@@ -147,7 +145,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 
 def read_strings(path: Path, name: str) -> Any:
-    """Return an array of strings from an npz file, also where its dtype is object and it is pickled."""
+    """Return an array of strings from an npz file, also if it is a pickled array of objects."""
     with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
         values = _read_array(stream)
     return np.asarray(values).astype(np.str_)

@@ -1,4 +1,4 @@
-"""Names for the types that the data sets share."""
+"""Types of the data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two sets of the UCI repository: digits by six descriptors, spoken letters under three kernels."""
+"""Two data sets of the UCI repository: digits in six views, spoken letters with three kernels."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ ISOLET_KERNELS = ("gaussian", "laplacian", "correlation")
 def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
     """Read Multi-Feat: 2000 handwritten digits in 6 views (fac, kar, zer, mor, pix, fou).
 
-    The views are profile correlations, Karhunen-Loeve coefficients, Zernike moments, morphological features,
-    pixel averages and Fourier coefficients.
+    The views are profile correlations, Karhunen-Loeve coefficients, Zernike moments, morphological
+    features, pixel averages and Fourier coefficients.
 
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Map every column onto [0, 1], as in the published figures. False gives the features as they are in the
-        files.
+        Whether to scale every column to [0, 1], as in the published figures. False returns the
+        features of the files.
     download_if_missing : bool, default=True
-        Download a file that is not in the folder, to the cache folder or `data_home`. False, or the variable
-        MDT_FAST_OFFLINE, keeps off the network.
+        Whether to download missing files, to `data_home` or the cache folder. The variable
+        MDT_FAST_OFFLINE also disables downloads.
 
     Returns
     -------
@@ -53,7 +54,7 @@ def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True, downl
     if prepared:
         views = [scale_columns(view) for view in views]
     names = [path.name.removeprefix("mfeat-") for path in paths]
-    # The files hold no labels: digits follow each other in blocks of 200 rows.
+    # The files have no labels. Each digit has a block of 200 rows.
     target = np.repeat(np.arange(10, dtype=np.intp), ROWS_PER_DIGIT)
     state = "columns scaled to [0, 1]" if prepared else "raw"
     description = f"Multi-Feat: {target.size} handwritten digits, 6 views {', '.join(names)} ({state})."
@@ -61,26 +62,28 @@ def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True, downl
 
 
 def fetch_l_isolet(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
-    """Read L-Isolet: spoken letters as one feature set to be seen through three kernels.
+    """Read L-Isolet: spoken letters, one feature matrix for three kernels.
 
-    The paper's views are a Gaussian, a Laplacian and a correlation kernel on the same 617 features. The bunch
-    therefore holds the same array three times and names the kernels, so that ``build_operators(b.views,
-    kernel=b.view_names)`` makes the three operators. The file holds 1560 samples; the paper uses 1600.
+    The views of the paper are a Gaussian, a Laplacian and a correlation kernel on the same 617
+    features. The Bunch has the same array three times, and `view_names` are the kernels:
+    ``build_operators(b.views, kernel=b.view_names)`` makes the three operators. The file has 1560
+    samples; the paper uses 1600.
 
     Parameters
     ----------
     data_home : str, os.PathLike or None, default=None
-        Folder of the data files; None means the variable MDT_FAST_DATA, then the cache folder.
+        Folder of the data files. None means the folder of the variable MDT_FAST_DATA, then the
+        cache folder.
     prepared : bool, default=True
-        Without effect: the kernels take the features as they are.
+        Without effect, because the kernels use the features of the file.
     download_if_missing : bool, default=True
-        Without effect: no public address of the file is known.
+        Without effect, because no public address of the file is known.
 
     Returns
     -------
     sklearn.utils.Bunch
-        views (the same array of shape (1560, 617) three times), target (0 to 25), target_names (the letters),
-        view_names ("gaussian", "laplacian", "correlation"), DESCR.
+        views (the same array of shape (1560, 617) three times), target (0 to 25), target_names (the
+        letters), view_names ("gaussian", "laplacian", "correlation"), DESCR.
 
     Raises
     ------

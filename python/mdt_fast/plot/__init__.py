@@ -1,7 +1,8 @@
-"""Every picture: of coordinates, diffusion times, searches, trajectories, views and scores.
+"""Plots of coordinates, diffusion times, searches, trajectories, views and scores.
 
-Each function takes `ax` (a new figure by default) and returns the axes; nothing is shown, saved or changed globally.
-matplotlib is imported when something is drawn: ``pip install 'mdt_fast[plot]'``.
+Each function draws on `ax`, or on a new figure if it is None, and returns the axes. Nothing is
+shown, saved or changed globally. The functions import matplotlib when they draw: ``pip install
+'mdt_fast[plot]'``.
 
 >>> from mdt_fast import plot
 >>> ax = plot.embedding(coordinates, labels)  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""Horizontal bars with their values written at the ends."""
+"""Horizontal bars with their values written at their ends."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from ._canvas import shortened, size_in_points
 from ._numbers import numbers_by_name
 
-# More runs than this are shown by their standard deviation instead of dots.
+# A larger number of runs is shown by its standard deviation instead of dots.
 _MAX_DOTS = 40
-# Least and largest size of letters, in points, and the share of a row that they take.
-_LETTERS, _SHARE = (5.0, 10.0), 0.6
-# Largest values, from and to, that are written without a power of ten.
+# Smallest and largest font size in points, and its share of the height of a bar.
+_FONT_SIZES, _SHARE = (5.0, 10.0), 0.6
+# Range of the largest value in which values are written without a power of ten.
 _PLAIN = (1e-3, 1e6)
-# Letters are about this much narrower than high.
-_LETTER_WIDTH = 0.62
+# Average width of a character, as a share of the font size.
+_CHARACTER_WIDTH = 0.62
 
 
 def runs_by_name(values: Any, kind: str) -> dict[Any, NDArray[Any]]:
@@ -29,12 +29,12 @@ def runs_by_name(values: Any, kind: str) -> dict[Any, NDArray[Any]]:
 
 
 def mean_of(runs: NDArray[Any]) -> float:
-    """Return the mean, nan where there is no run."""
+    """Return the mean, or nan if there is no run."""
     return float(runs.mean()) if len(runs) else math.nan
 
 
 def bars_size(n_bars: int) -> tuple[float, float]:
-    """Return the inches that a picture of bars needs."""
+    """Return width and height in inches of a figure with this number of bars."""
     return 6.4, min(max(1.0 + 0.32 * n_bars, 2.0), 30.0)
 
 
@@ -47,9 +47,10 @@ def draw_bars(
     label: str,
     spread: Mapping[Any, float],
 ) -> Any:
-    """Draw a bar from `base` to the mean of the runs of each name, the first on top; return the container of the bars.
+    """Draw a bar from `base` to the mean of the runs of each name, the first name at the top.
 
-    `spread` is half the length of error bars; others show their runs.
+    `spread` gives half the length of the error bars. Names that are not in it show their runs.
+    Return the container of the bars.
     """
     means = np.array([mean_of(values) for values in runs.values()])
     ends = np.where(np.isnan(means), base, means)
@@ -60,8 +61,8 @@ def draw_bars(
     ax.set(xlabel=label, ylim=(len(runs) - 0.5, -0.5))
     ax.spines["left"].set_visible(False)
     width, height = size_in_points(ax)
-    letters = min(max(_SHARE * height / len(runs), _LETTERS[0]), _LETTERS[1])
-    ax.set_yticks(rows, labels=[shortened(name, 36) for name in runs], fontsize=letters, parse_math=False)
+    font_size = min(max(_SHARE * height / len(runs), _FONT_SIZES[0]), _FONT_SIZES[1])
+    ax.set_yticks(rows, labels=[shortened(name, 36) for name in runs], fontsize=font_size, parse_math=False)
     ax.tick_params(axis="y", length=0)
 
     texts = _value_texts(means)
@@ -70,18 +71,18 @@ def draw_bars(
         ax.annotate(
             text, (min(end, *reach) if below else max(end, *reach, base), row), xytext=(-4 if below else 4, 0),
             textcoords="offset points", ha="right" if below else "left", va="center",
-            color="0.5" if np.isnan(means[row]) else "0.2", fontsize=0.9 * letters, annotation_clip=False, zorder=5,
+            color="0.5" if np.isnan(means[row]) else "0.2", fontsize=0.9 * font_size, annotation_clip=False, zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
         )  # fmt: skip
-    # Room for the longest text beyond the longest bar, as a share of what is without text.
-    room = min((max(map(len, texts)) * _LETTER_WIDTH * letters + 8) / width, 0.4)
-    ax.margins(x=room / (1 - room))
+    # A margin for the longest text after the longest bar.
+    text_share = min((max(map(len, texts)) * _CHARACTER_WIDTH * font_size + 8) / width, 0.4)
+    ax.margins(x=text_share / (1 - text_share))
     ax.locator_params(axis="x", nbins=6)
     return bars
 
 
 def _draw_runs(ax: Any, row: int, runs: NDArray[Any], half: float | None) -> tuple[float, ...]:
-    """Draw an error bar, or a dot for each run; return the ends of what was drawn."""
+    """Draw an error bar, or a dot for each run; return the positions that were drawn."""
     if half is None and len(runs) > _MAX_DOTS:
         half = float(runs.std())
     if len(runs) and half is not None:
@@ -97,12 +98,12 @@ def _draw_runs(ax: Any, row: int, runs: NDArray[Any], half: float | None) -> tup
 
 
 def _apart(n: int) -> NDArray[np.float64]:
-    """Heights at which dots of equal value do not cover each other."""
+    """Return vertical offsets that keep dots of equal value apart."""
     return np.random.default_rng(0).permutation(min(0.04 * n, 0.22) * np.linspace(-1.0, 1.0, n))
 
 
 def _value_texts(values: NDArray[np.float64]) -> list[str]:
-    """Write values with as many decimals as give the largest three digits."""
+    """Format values with the number of decimals that gives the largest value three digits."""
     largest = np.abs(values[~np.isnan(values)]).max(initial=0.0)
     form = ".2f" if largest == 0 else f".{max(2 - math.floor(math.log10(largest)), 0)}f"
     if largest and not _PLAIN[0] <= largest < _PLAIN[1]:

@@ -1,4 +1,4 @@
-"""The axes that a picture is drawn on."""
+"""The axes of a plot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._support.plotting import require_matplotlib
 
 
 def axes_for(name: str, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:
-    """Return `ax` if it has the right dimension; if it is None, the axes of a new figure of `size` inches."""
+    """Return `ax` after a check of its projection, or, if it is None, axes of a new figure."""
     require_matplotlib(name)
     from matplotlib.axes import Axes
 
@@ -27,19 +27,19 @@ def axes_for(name: str, ax: Any, size: tuple[float, float], *, solid: bool = Fal
 
 
 def size_in_points(ax: Any) -> tuple[float, float]:
-    """Return width and height of the axes in points, as they are before a layout is computed."""
+    """Return width and height of the axes in points, before a layout is computed."""
     box = ax.get_window_extent()
     return box.width * 72 / ax.figure.dpi, box.height * 72 / ax.figure.dpi
 
 
 def whole_ticks(axis: Any) -> None:
-    """Put ticks of an axis at whole numbers, one at least."""
+    """Put the ticks of an axis at integers, with at least one tick."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1, steps=(1, 2, 5, 10)))
 
 
 def shortened(name: object, limit: int = 28) -> str:
-    """Return a name that leaves room for the picture."""
+    """Return a name of at most `limit` characters."""
     text = str(name)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""Samples as points at their coordinates."""
+"""Plot of coordinates."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ._key import CONTINUOUS, MISSING_COLOR, PALETTE, class_colors, draw_class_b
 
 # Figure sizes in inches for one, two and three coordinates.
 _SIZES = ((6.4, 2.6), (6.4, 4.8), (6.4, 5.2))
-# Shapes of the first classes, and of those for which the colours begin again.
+# Markers of the first ten classes and of the next ten, which repeat the colours.
 _SHAPES = ("o", "^")
-# Diameter of points in points of the page: of one sample, how fast it shrinks with their number, least and largest.
+# Diameter of markers in points: of one sample, decay exponent in the number of samples, limits.
 _DIAMETER, _SHRINKAGE, _DIAMETERS = 20.0, 0.27, (0.8, 6.5)
-# More points than this make a vector file slow to open, and hide each other.
+# A larger number of markers makes a vector file slow to open, and markers overlap.
 _MANY = 2000
-# Arguments of scatter with a value for each sample.
+# Arguments of scatter that may have a value for each sample.
 _PER_SAMPLE = ("s", "c", "alpha", "linewidths")
 
 
@@ -35,36 +35,48 @@ def embedding(
     ax: Any = None,
     **scatter: Any,
 ) -> Any:
-    """Draw samples as points at their coordinates.
+    """Draw the coordinates of samples as a scatter plot.
 
-    Points are drawn in a random order, always the same, so that no class covers another for being drawn later. Points
-    shrink as they get more; from 2,000 on they are one image in a vector file.
+    Samples are drawn in a fixed random order, so that no class covers another systematically.
+    Markers are smaller if there are many samples. More than 2,000 samples are rasterised in a
+    vector file.
 
     Parameters
     ----------
     coordinates : (N, n_components) array, Embedding or fitted estimator
-        What to draw. Of an estimator `embedding_`, and `labels_` where it has them and `labels` is None.
-    labels : (N,) array, optional
-        Integers, strings or bools are classes. Up to ten have colours of their own; up to twenty in two dimensions,
-        where from the eleventh on points are triangles; more share a continuous scale. Floats are values on such a
-        scale; those that are not finite are grey.
-    dimensions : sequence of one to three int
-        The coordinates to draw. Three make a 3-D picture. One makes a strip, at random heights that tell nothing but
-        keep points apart; so does the default where there is one coordinate only.
-    legend : bool or str, optional
-        Whether to explain the colours: by a legend, or a colour bar for values and for more classes than can be
-        listed. A string is its title. Default: wherever there are labels.
-    title : str, optional
+        The coordinates. Of an estimator, `embedding_` is drawn, and `labels_` are used if `labels`
+        is None.
+    labels : (N,) array, default=None
+        Integers, strings or bools are classes. Up to ten classes have different colours. In two
+        dimensions, the next ten repeat the colours with triangles as markers. More classes have
+        colours of a continuous scale. Floats are values on a continuous scale; values that are not
+        finite are grey.
+    dimensions : sequence of one to three int, default=(0, 1)
+        The components to draw. Three components give a 3-D plot. One component gives a strip, in
+        which heights are random and only keep markers apart; the default gives a strip if there is
+        only one component.
+    legend : bool or str, default=None
+        Whether to draw a legend, or a colour bar for values and for more classes than can be
+        listed. A string is its title. None draws it if there are labels.
+    title : str, default=None
         Title of the axes.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw, 3-D axes for three dimensions; a new figure by default.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on, with 3-D projection for three dimensions. None makes a new figure.
     **scatter
-        Further arguments of `Axes.scatter`, for instance ``s`` or ``cmap``; values for each sample in the order of
-        the samples.
+        Further arguments of `Axes.scatter`, such as ``s`` or ``cmap``. Values for each sample are
+        in the order of the samples.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has a wrong type, shape or value.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -119,7 +131,7 @@ def embedding(
 
 
 def _read(coordinates: Any, labels: Any) -> tuple[NDArray[Any], Any]:
-    """Return the array of coordinates, and the labels that belong to it."""
+    """Return the array of coordinates and its labels."""
     source = coordinates
     if hasattr(source, "embedding_"):
         labels = getattr(source, "labels_", None) if labels is None else labels
@@ -155,11 +167,11 @@ def _check_labels(labels: Any, n_samples: int) -> NDArray[Any]:
 
 
 def _point_style(n_samples: int, scatter: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of scatter: those given, and others that suit the number of points."""
+    """Return the given options of scatter, and defaults for this number of samples."""
     diameter = min(max(_DIAMETER * n_samples**-_SHRINKAGE, _DIAMETERS[0]), _DIAMETERS[1])
     many = n_samples > _MANY
     options = {"s": diameter**2, "alpha": 0.7 if many else 0.9, "rasterized": many}
-    # Shapes such as "x" consist of lines only.
+    # Markers such as "x" consist of lines only.
     if not {"marker", "linewidth", "linewidths", "lw"} & scatter.keys():
         options["linewidths"] = 0
     return options | scatter
@@ -197,9 +209,9 @@ def _draw_classes(
     try:
         names, codes = np.unique(labels, return_inverse=True)
     except TypeError:
-        # Strings beside None or nan have no order.
+        # Strings cannot be compared with None or nan.
         names, codes = np.unique(labels.astype(str), return_inverse=True)
-    # matplotlib sorts 3-D points by depth, but not their shapes.
+    # In 3-D, matplotlib sorts markers by depth without their shapes.
     shapes = _SHAPES if at.shape[1] == 2 and "marker" not in options else (options.get("marker", _SHAPES[0]),)
     limit = len(PALETTE) * len(shapes)
     colors = class_colors(len(names), limit)
@@ -235,5 +247,5 @@ def _name_axes(ax: Any, columns: list[int]) -> None:
         ax.locator_params(nbins=4)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.labelpad = 9
-        # The default leaves no room for the label of the third axis.
+        # The default zoom cuts off the label of the third axis.
         ax.set_box_aspect(None, zoom=0.85)

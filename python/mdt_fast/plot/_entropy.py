@@ -1,4 +1,4 @@
-"""The entropy over time that a diffusion time was read from."""
+"""Plot of the entropy curve of a diffusion time."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from ._canvas import axes_for
 
 
 def entropy(selection: TimeSelection, *, ax: Any = None) -> Any:
-    """Draw the entropy of the singular values over time, with its error and the knee.
+    """Draw the entropy of the singular values against time, with its error and the knee.
 
     Parameters
     ----------
     selection : TimeSelection
-        As made by :func:`mdt_fast.select_time`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Result of :func:`mdt_fast.select_time`.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on. None makes a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError
+        If `selection` is not a TimeSelection.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Colours of classes, and the legend or colour bar that tells which is which."""
+"""Colours of classes, legends and colour bars."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from ._canvas import shortened, size_in_points
 
-# Ten colours that people with any colour vision tell apart (M. A. Petroff, arXiv:2107.02270); greys, which look like
-# "no value", and the second orange come last.
+# Ten colours that remain distinct with colour vision deficiencies (M. A. Petroff, 2021,
+# arXiv:2107.02270). Greys, which look like "no value", and the second orange are last.
 PALETTE = (
     "#3f90da", "#ffa90e", "#bd1f01", "#832db6", "#92dadd", "#a96b59", "#b9ac70", "#e76300", "#717581", "#94a4a2",
 )  # fmt: skip
 MISSING_COLOR = "0.75"
 CONTINUOUS = "viridis"
-# Points of the page between two lines of a legend.
+# Distance of two lines of a legend in points.
 _LINE_HEIGHT = 13.5
-# Class names beside a colour bar.
+# Maximum number of class names at a colour bar.
 _BAR_NAMES = 12
 
 
 def class_colors(n_classes: int, limit: int) -> NDArray[np.float64]:
-    """(n_classes, 4) colours: the palette over and over, or a continuous scale for more classes than `limit`."""
+    """Return (n_classes, 4) colours: the repeated palette, or a scale beyond `limit` classes."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgba_array
 
@@ -38,7 +38,7 @@ def class_colors(n_classes: int, limit: int) -> NDArray[np.float64]:
 def draw_legend(
     ax: Any, handles: Sequence[Any], names: Sequence[object], title: str | None = None, *, beside: bool = True
 ) -> None:
-    """Add a legend beside the axes where a layout makes room for it, else inside."""
+    """Add a legend beside the axes if the figure has a layout engine, else inside."""
     beside = beside and ax.figure.get_layout_engine() is not None
     rows = max(1, int(size_in_points(ax)[1] / _LINE_HEIGHT))
     place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if beside else {"loc": "best"}
@@ -46,7 +46,7 @@ def draw_legend(
         handles=list(handles), labels=[""] * len(names), title=title, fontsize="small", title_fontsize="small",
         alignment="left", frameon=not beside, ncols=math.ceil(len(names) / rows), columnspacing=1.2, **place,
     )  # fmt: skip
-    # Written afterwards: matplotlib leaves out labels that begin with an underscore.
+    # Texts are set afterwards, because matplotlib omits labels that begin with an underscore.
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set(text=shortened(name), parse_math=False)
 
@@ -55,7 +55,7 @@ def draw_color_bar(ax: Any, norm: Any, cmap: Any, title: str | None = None, **op
     """Add a colour bar beside the axes."""
     from matplotlib.cm import ScalarMappable
 
-    # Of a mappable of its own: that of the points may be translucent.
+    # A separate mappable, because that of the markers may be translucent.
     options = {"shrink": 0.8, "aspect": 28, "pad": 0.03, **options}
     bar = ax.figure.colorbar(ScalarMappable(norm, cmap), ax=ax, label=title or "", **options)
     bar.outline.set_visible(False)
@@ -63,7 +63,7 @@ def draw_color_bar(ax: Any, norm: Any, cmap: Any, title: str | None = None, **op
 
 
 def draw_class_bar(ax: Any, names: Sequence[object], colors: NDArray[np.float64], title: str | None = None) -> None:
-    """Add a colour bar with a field for each class, some of them named."""
+    """Add a colour bar with a field for each class, and names of some classes."""
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
     n = len(names)

@@ -1,4 +1,4 @@
-"""Numbers by name, as handed over to the pictures of scores."""
+"""Checks of the arguments of plots of scores: numbers by name."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 
 def numbers_by_name(argument: str, values: Any, shapes: str, n_dimensions: Collection[int]) -> dict[Any, NDArray[Any]]:
-    """Return arrays of floats or nan; a Series or DataFrame will do as well as a dict.
+    """Return arrays of floats or nan from a dict, Series or DataFrame.
 
-    `shapes` says in words what `n_dimensions` allows.
+    `shapes` describes in words the shapes that `n_dimensions` allows.
     """
     if not hasattr(values, "items"):
         raise TypeError(f"{argument}: expected a mapping of names to {shapes}, got {type(values).__name__}")
@@ -33,7 +33,7 @@ def numbers_by_name(argument: str, values: Any, shapes: str, n_dimensions: Colle
 
 
 def check_names(argument: str, given: Any, known: Collection[Any], *, all_of_them: bool = False) -> None:
-    """Refuse names that are not among `known`, and where all are needed, those that are missing."""
+    """Refuse names that are not in `known` and, with `all_of_them`, missing names."""
     if not hasattr(given, "keys"):
         raise TypeError(f"{argument}: expected a mapping, got {type(given).__name__}")
     names = list(given.keys())

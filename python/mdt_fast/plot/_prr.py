@@ -1,4 +1,4 @@
-"""Performance relative to random."""
+"""Plot of performance relative to random."""
 
 from __future__ import annotations
 
@@ -13,19 +13,27 @@ from ._key import PALETTE
 
 
 def prr(values: Mapping[Any, Any], *, ax: Any = None) -> Any:
-    """Draw performance relative to random trajectories: bars to both sides of 1, the best on top.
+    """Draw performance relative to random trajectories as bars from 1, the best at the top.
 
     Parameters
     ----------
     values : mapping of names to numbers or sequences of numbers
-        A ratio, or one for each data set: the bar ends at their mean, dots are the data sets (more than 40: an error
-        bar of one standard deviation). nan counts as no value and stands last.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        A ratio, or one ratio for each data set. A bar ends at the mean, and dots show the data sets
+        (more than 40: an error bar of one standard deviation). nan means no value and comes last.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on. None makes a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has a wrong type, shape or value.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -46,7 +54,7 @@ def prr(values: Mapping[Any, Any], *, ax: Any = None) -> Any:
         label="performance relative to random (above 1: better)",
         spread={},
     )
-    # By default the axes would end at the line if all bars are on one side of it.
+    # Without this, the axes end at 1 if all bars are on one side of it.
     for bar in bars:
         bar.sticky_edges.x.clear()
     return ax

@@ -1,4 +1,4 @@
-"""Quality against diffusion time or noise."""
+"""Plot of scores against diffusion time or noise."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ._canvas import axes_for, whole_ticks
 from ._key import PALETTE, class_colors, draw_class_bar, draw_legend
 from ._numbers import check_finite, check_names, numbers_by_name
 
-# Of the first curves, and of those for which the colours begin again.
+# Line styles of the first ten curves and of the next ten, which repeat the colours.
 _LINES = ("-", "--")
-# What curves are drawn against, if nothing else is said.
+# Default label of the horizontal axis.
 _TIME = "diffusion time t"
-# Fewer times than this are marked by dots.
+# A smaller number of times is marked by dots.
 _FEW_TIMES = 30
 
 
@@ -30,36 +30,46 @@ def quality(
     xlabel: str = _TIME,
     ax: Any = None,
 ) -> Any:
-    """Draw quality against diffusion time, or against anything else that grows, a curve for each way.
+    """Draw scores against diffusion time, or another increasing parameter, as one curve per method.
 
-    Up to twenty curves are named in a legend, the one that ends highest first; more are on a continuous scale of
-    colours in the order given.
+    Up to twenty curves are named in a legend, sorted by their last value. More curves have colours
+    of a continuous scale in the given order.
 
     Parameters
     ----------
     times : (T,) array
         Diffusion times, increasing.
     curves : mapping of names to (T,) or (runs, T) arrays
-        Quality at each time; of several runs the mean, with a band of one standard deviation. nan leaves a gap.
-    spread : mapping of names to (T,) arrays, optional
-        Half the width of a band, drawn instead of what the runs tell.
-    selected : float, optional
-        What was chosen, drawn as a dotted line.
-    label : str
-        What quality is.
-    xlabel : str
-        What `times` are, if not diffusion times.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Scores at each time. Of several runs the mean is drawn, with a band of one standard
+        deviation. nan leaves a gap.
+    spread : mapping of names to (T,) arrays, default=None
+        Half the width of a band, which replaces the standard deviation of the runs.
+    selected : float, default=None
+        The selected time, drawn as a dotted line.
+    label : str, default="AMI"
+        Name of the score.
+    xlabel : str, default="diffusion time t"
+        Name of `times`.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on. None makes a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has a wrong type, shape or value.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
     >>> from mdt_fast import plot
-    >>> ax = plot.quality([1, 2, 4, 8], {"beam": [0.5, 0.7, 0.8, 0.8], "mean": [0.5, 0.6, 0.6, 0.5]}, selected=4)
+    >>> curves = {"beam": [0.5, 0.7, 0.8, 0.8], "mean": [0.5, 0.6, 0.6, 0.5]}
+    >>> ax = plot.quality([1, 2, 4, 8], curves, selected=4)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['beam', 'mean', 't = 4']
     """
@@ -128,7 +138,7 @@ def _check_spread(spread: Any, runs: dict[Any, NDArray[Any]], n_times: int) -> d
 
 
 def _mean_and_deviation(runs: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Mean and standard deviation over the first axis, without nan; nan where there is no number at all."""
+    """Return mean and standard deviation over the first axis, ignoring nan."""
     known = ~np.isnan(runs)
     count = np.where(known.any(axis=0), known.sum(axis=0), np.nan)
     mean = np.where(known, runs, 0.0).sum(axis=0) / count

@@ -1,4 +1,4 @@
-"""Scores of several ways side by side."""
+"""Plot of scores of several methods."""
 
 from __future__ import annotations
 
@@ -21,27 +21,37 @@ def scores(
     label: str = "AMI",
     ax: Any = None,
 ) -> Any:
-    """Draw scores as horizontal bars: how well each view alone and each fusion clusters.
+    """Draw the scores of several methods as horizontal bars.
 
     Parameters
     ----------
     values : mapping of names to numbers or sequences of numbers
-        A number, or one for each run: the bar ends at their mean, dots are the runs (more than 40: an error bar of one
-        standard deviation). nan counts as no value. Bars stand in this order, the first on top.
-    spread : mapping of names to numbers, optional
-        Half the length of an error bar, drawn instead of what the runs tell.
-    groups : mapping of names to groups, optional
-        Gives bars of a group one colour, named in a legend; for instance "single view" and "trajectory".
-    reference : float or (str, float), optional
-        Where to draw a dashed line, and its name.
-    label : str
-        What the scores are.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        A number, or one number for each run. A bar ends at the mean, and dots show the runs (more
+        than 40: an error bar of one standard deviation). nan means no value. Bars are in this
+        order, the first at the top.
+    spread : mapping of names to numbers, default=None
+        Half the length of an error bar, which replaces the dots of the runs.
+    groups : mapping of names to groups, default=None
+        Group of each name, such as "single view" or "trajectory". Bars of a group have one colour,
+        named in a legend.
+    reference : float or (str, float), default=None
+        Value, or name and value, of a dashed line.
+    label : str, default="AMI"
+        Name of the score.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on. None makes a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has a wrong type, shape or value.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The words of a search as a circular tree."""
+"""Plot of the sequences of a search as a circular tree."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .._search.result import SearchResult, word_text
 from ._canvas import axes_for, size_in_points
 from ._key import CONTINUOUS, draw_color_bar
 
-# Scores that are turned round so that higher is better.
+# Qualities whose scores are negated, so that higher is better.
 _NEGATED = ("davies_bouldin", "contrastive")
 
 _RING_COLOR = "0.88"
 _EDGE_COLOR = "0.7"
 _UNSCORED_COLOR = "0.62"
-# Points on the curve of an edge.
+# Number of points on the curve of an edge.
 _CURVE = 20
-# Diameters of nodes in points: below, colours cannot be told apart; above, ten nodes look clumsy.
+# Smallest diameter of a node in points at which colours are distinct, and the largest one.
 _NODE_DIAMETERS = (3.0, 12.0)
-# Letters of a word that a title has room for, in lines of about sixty characters.
-_TITLE_LETTERS = 90
+# Maximum number of steps in the title, in lines of about sixty characters.
+_TITLE_STEPS = 90
 
 
 def tree(
@@ -36,31 +36,40 @@ def tree(
     node_size: float | None = None,
     path_color: Any = "crimson",
 ) -> Any:
-    """Draw the words that a search evaluated as a circular tree.
+    """Draw the sequences that a search evaluated as a circular tree.
 
-    The empty word is in the middle, each word on the circle of its length, next to those with the same beginning.
-    A word whose parent was not evaluated is joined to the middle.
+    The empty sequence is at the centre. Each sequence is on the circle of its length, beside those
+    with the same first steps. A sequence whose parent was not evaluated is joined to the centre.
 
     Parameters
     ----------
     result : SearchResult
-        Of a search over words.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-    cmap : str or matplotlib.colors.Colormap
-        Colours of the scores; words without a finite one are grey.
-    colorbar : bool
+        Result of a search over sequences.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on. None makes a new figure.
+    cmap : str or matplotlib.colors.Colormap, default="viridis"
+        Colour map of the scores. Sequences without a finite score are grey.
+    colorbar : bool, default=True
         Whether to add a colour bar.
-    node_size : float, optional
-        Diameter of the nodes in points; by default as large as there is room for.
-    path_color : matplotlib colour
+    node_size : float, default=None
+        Diameter of the nodes in points. None chooses it so that most nodes do not touch.
+    path_color : matplotlib colour, default="crimson"
         Colour of the path to the answer and of the star at its end.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Nodes, edges, path and answer can be found in it by these words (``artist.get_gid()``); the nodes are in
-        the order of `history`.
+        The axes. Their artists have the group ids (``artist.get_gid()``) "nodes", "edges", "path"
+        and "answer". Nodes are in the order of `history`.
+
+    Raises
+    ------
+    TypeError
+        If `result` is not a SearchResult.
+    ValueError
+        If its candidates are weights.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -75,10 +84,10 @@ def tree(
     """
     if not isinstance(result, SearchResult):
         raise TypeError(f"result: expected a SearchResult, got {type(result).__name__}")
-    words = [c for c in result.candidates if isinstance(c, tuple)]
-    if len(words) < len(result.candidates):
+    sequences = [c for c in result.candidates if isinstance(c, tuple)]
+    if len(sequences) < len(result.candidates):
         raise ValueError(
-            f"result: expected words, which a tree needs, got weights (strategy {result.strategy!r}); "
+            f"result: expected sequences, which a tree needs, got weights (strategy {result.strategy!r}); "
             "its candidates have the weights, which plot.weights draws"
         )
     ax = axes_for("plot.tree", ax, (7.0, 6.2))
@@ -88,7 +97,7 @@ def tree(
 
     history, best = result.history, result.best
     parents, depths = history["parent"], history["depth"]
-    angles = _tree_angles(words, parents, depths)
+    angles = _tree_angles(sequences, parents, depths)
     at = _to_plane(depths, angles)
     n_rings = int(depths.max())
     limit = n_rings + max(0.35, 0.04 * n_rings)
@@ -104,14 +113,14 @@ def tree(
         minus = "minus " if result.quality in _NEGATED else ""
         label = "score" if result.quality is None else minus + result.quality
         draw_color_bar(ax, norm, colors, label, shrink=0.75)
-    # Measured after the colour bar has taken its part of the axes.
+    # Measured after the colour bar has reduced the axes.
     points_per_ring = min(size_in_points(ax)) / (2 * limit)
     diameter = _node_diameter(at, points_per_ring) if node_size is None else node_size
     thin = min(max(0.14 * diameter, 0.35), 1.1)
 
     _draw_rings(ax, n_rings, at)
     curves = _edge_curves(parents, depths, angles)
-    # Hundreds of spokes would cover the middle: they fade instead.
+    # Hundreds of edges would cover the centre, so that they are made translucent.
     alpha = min(1.0, max(0.25, 150 / np.count_nonzero(parents < 0)))
     edges = LineCollection(list(curves), colors=_EDGE_COLOR, linewidths=thin, alpha=alpha, zorder=1, gid="edges")
     ax.add_collection(edges, autolim=False)
@@ -132,35 +141,38 @@ def tree(
         at[[best], 0], at[[best], 1], s=max(2.1 * diameter, 11.0) ** 2, marker="*", c=[path_color],
         edgecolors="white", linewidths=0.8, zorder=5, gid="answer", clip_on=False,
     )  # fmt: skip
-    title = f"{result.strategy}: score {result.score:.4g} at depth {len(words[best])}"
-    ax.set_title(f"{title}\n{_shortened(words[best])}", fontsize="medium")
+    title = f"{result.strategy}: score {result.score:.4g} at depth {len(sequences[best])}"
+    ax.set_title(f"{title}\n{_shortened(sequences[best])}", fontsize="medium")
     return ax
 
 
-def _shortened(word: tuple[int, ...]) -> str:
-    text = word_text(word[:_TITLE_LETTERS]) + ("..." if len(word) > _TITLE_LETTERS else "")
+def _shortened(sequence: tuple[int, ...]) -> str:
+    text = word_text(sequence[:_TITLE_STEPS]) + ("..." if len(sequence) > _TITLE_STEPS else "")
     return "\n".join(textwrap.wrap(text, 60, break_on_hyphens=True))
 
 
 def _tree_angles(
-    words: Sequence[tuple[int, ...]], parents: NDArray[np.int64], depths: NDArray[np.int32]
+    sequences: Sequence[tuple[int, ...]], parents: NDArray[np.int64], depths: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Angle of each node, clockwise from the top; not reduced to one turn, so that edges know which way to go.
+    """Return the angle of each node, clockwise from the top and not modulo a turn.
 
-    Subtrees stand as near to each other as the least distance between nodes of a ring allows, a parent before the
-    middle of what is below it (the tidy tree of Reingold and Tilford, on a circle); the fullest ring takes a whole
-    turn. So room is given where there are nodes. Were each subtree given a sector by its leaves instead, those that a
-    beam leaves behind on every ring would divide the turn between them, and cover each other on the inner rings.
+    Edges need the angle without modulo, to turn in the right direction. The layout is the tidy tree
+    of Reingold and Tilford (1981, doi:10.1109/TSE.1981.234519) on a circle: subtrees are as close
+    as the smallest distance of nodes on a ring allows, a parent is at the middle of its children,
+    and the fullest ring takes a whole turn. A sector for each subtree, proportional to its leaves,
+    would be worse: a beam has leaves on every ring, and those on the inner rings would overlap.
     """
     root = -1
     children: dict[int, list[int]] = {}
-    for node in sorted(range(len(words)), key=lambda i: (words[i], i)):
+    for node in sorted(range(len(sequences)), key=lambda i: (sequences[i], i)):
         children.setdefault(int(parents[node]), []).append(node)
-    # Between equal angles, which crowd the inner rings, and equal lengths, which leave the outer ones empty.
+    # A compromise between equal angles, which crowd the inner rings, and equal arc lengths, which
+    # leave the outer rings empty.
     apart = np.arange(1.0, int(depths.max()) + 1) ** -0.5
-    offsets = np.zeros(len(words))
-    sizes = np.ones(len(words))
-    # The least and the largest position of a subtree on each ring outside its parent's, seen from its top.
+    offsets = np.zeros(len(sequences))
+    sizes = np.ones(len(sequences))
+    # Smallest and largest position, relative to its top, of a subtree on each ring outside that of
+    # its parent.
     outlines: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
     for node in [*(int(i) for i in np.argsort(-depths, kind="stable")), root]:
         below = children.get(node, [])
@@ -168,21 +180,21 @@ def _tree_angles(
         if below:
             lefts, rights = zip(*(outlines.pop(child) for child in below), strict=True)
             packed = _pack(lefts, rights, apart[0 if node == root else depths[node] :])
-            # Nearer to the larger subtrees, so that long branches are straight.
+            # The parent is closer to the larger subtrees, so that long branches are straight.
             packed -= np.average(packed, weights=sizes[below])
             offsets[below] = packed
             right = _cover([edge + x for edge, x in zip(rights, packed, strict=True)])
             left = _cover([edge + x for edge, x in zip(lefts[::-1], packed[::-1], strict=True)])
         if node != root:
             sizes[node] += sizes[below].sum()
-            # An edge from further in than the ring before keeps its way free.
+            # An edge that crosses several rings reserves its position on each of them.
             above = depths[parents[node]] if parents[node] >= 0 else 0
-            way = np.zeros(depths[node] - above)
-            left, right = np.concatenate([way, left]), np.concatenate([way, right])
+            crossed = np.zeros(depths[node] - above)
+            left, right = np.concatenate([crossed, left]), np.concatenate([crossed, right])
         outlines[node] = (left, right)
     left, right = outlines[root]
     unit = 2 * np.pi / float((right - left + apart).max())
-    positions = np.zeros(len(words))
+    positions = np.zeros(len(sequences))
     for node in np.argsort(depths, kind="stable"):
         positions[node] = offsets[node] + (positions[parents[node]] if parents[node] >= 0 else 0.0)
     angles: NDArray[np.float64] = unit * positions
@@ -192,9 +204,9 @@ def _tree_angles(
 def _pack(
     lefts: Sequence[NDArray[np.float64]], rights: Sequence[NDArray[np.float64]], apart: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Positions of subtrees side by side, the first at 0, with nodes on each ring `apart`."""
-    # Each as far left as it can be, and each as far right: the mean also keeps the distances, and spreads small
-    # subtrees between large ones evenly.
+    """Return positions of adjacent subtrees, the first at 0, at distances `apart` on each ring."""
+    # The mean of the leftmost and the rightmost packing also keeps the distances, and it spreads
+    # small subtrees evenly between large ones.
     first = _pack_left(lefts, rights, apart)
     last = -_pack_left([-edge for edge in rights[::-1]], [-edge for edge in lefts[::-1]], apart)[::-1]
     middle: NDArray[np.float64] = (first + last - last[0]) / 2
@@ -214,7 +226,7 @@ def _pack_left(
 
 
 def _cover(edges: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the last of the edges that has each ring."""
+    """Return for each ring the value of the last edge that reaches it."""
     covered = edges[0]
     for edge in edges[1:]:
         covered = np.concatenate([edge, covered[len(edge) :]])
@@ -228,7 +240,7 @@ def _to_plane(radii: NDArray[Any], angles: NDArray[np.float64]) -> NDArray[np.fl
 def _edge_curves(
     parents: NDArray[np.int64], depths: NDArray[np.int32], angles: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(nodes, _CURVE, 2) curves from parents, which stay between the two rings and do not cross."""
+    """Return (nodes, _CURVE, 2) curves from parents, between two rings and without crossings."""
     inner = np.where(parents >= 0, depths[parents], 0)[:, np.newaxis]
     start = np.where(parents >= 0, angles[parents], angles)[:, np.newaxis]
     along = np.linspace(0.0, 1.0, _CURVE)
@@ -246,17 +258,17 @@ def _ancestry(node: int, parents: NDArray[np.int64]) -> list[int]:
 
 
 def _node_diameter(at: NDArray[np.float64], points_per_ring: float) -> float:
-    """Diameter in points at which most nodes do not touch."""
+    """Return the diameter in points at which most nodes do not touch."""
     from scipy.spatial import KDTree
 
     everything = np.vstack([at, np.zeros((1, 2))])
     apart = KDTree(everything).query(everything, k=2)[0][:, 1]
-    room = 0.6 * float(np.quantile(apart, 0.25)) * points_per_ring
-    return min(max(room, _NODE_DIAMETERS[0]), _NODE_DIAMETERS[1])
+    diameter = 0.6 * float(np.quantile(apart, 0.25)) * points_per_ring
+    return min(max(diameter, _NODE_DIAMETERS[0]), _NODE_DIAMETERS[1])
 
 
 def _draw_rings(ax: Any, n_rings: int, at: NDArray[np.float64]) -> None:
-    """Draw a thin circle for each depth and write some depths where no nodes are near."""
+    """Draw a thin circle for each depth, and write some depths far from nodes."""
     from matplotlib.patches import Circle
     from scipy.spatial import KDTree
 

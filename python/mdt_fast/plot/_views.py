@@ -1,4 +1,4 @@
-"""What each view says about the clusters."""
+"""Plot of a view report."""
 
 from __future__ import annotations
 
@@ -11,29 +11,37 @@ from .._search.view_report import ViewReport
 from ._canvas import axes_for, shortened, size_in_points
 from ._key import PALETTE, draw_legend
 
-# Share of a view's row that its bars fill.
+# Share of the height of a view that its bars fill.
 _FILLED = 0.8
-# Points of the page that a written value needs, and the size of its letters.
-_LINE_HEIGHT, _LETTERS = 8.0, 7.0
-# Points of the page that a name needs.
+# Height and font size in points of a written value.
+_LINE_HEIGHT, _FONT_SIZE = 8.0, 7.0
+# Height in points of a name.
 _NAME_HEIGHT = 11.0
 
 
 def views(report: ViewReport, ax: Any = None) -> Any:
-    """Draw what each view says about the clusters: bars for `stay`, `alone`, `adds` and its weight.
+    """Draw a view report as bars: `stay`, `alone`, `adds` and the weight of each view.
 
-    Values are written at the ends of the bars where there is room for them.
+    Values are written at the ends of the bars if there is enough space.
 
     Parameters
     ----------
     report : ViewReport
-        As made by :func:`mdt_fast.view_report`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Result of :func:`mdt_fast.view_report`.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on. None makes a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError
+        If `report` is not a ViewReport.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -61,9 +69,9 @@ def views(report: ViewReport, ax: Any = None) -> Any:
             _write(ax, rows, values)
     ax.axvline(0.0, color="0.3", linewidth=0.8, zorder=4)
     least = min(0.0, *(float(np.nanmin(values, initial=0.0)) for values in kinds.values()))
-    # For a written value on either side.
-    room = 0.12 * (1 - least)
-    ax.set(xlim=(least - room if least < 0 else 0.0, 1 + room), ylim=(n_views - 0.5, -0.5))
+    # A margin for a written value on either side.
+    margin = 0.12 * (1 - least)
+    ax.set(xlim=(least - margin if least < 0 else 0.0, 1 + margin), ylim=(n_views - 0.5, -0.5))
     ax.set_xlabel("from 0 (chance, or nothing) to 1 (everything)")
     shown = range(0, n_views, math.ceil(_NAME_HEIGHT * n_views / size_in_points(ax)[1]))
     ax.set_yticks(shown, labels=[shortened(report.names[i]) for i in shown], parse_math=False)
@@ -79,6 +87,6 @@ def _write(ax: Any, rows: Any, values: Any) -> None:
         ax.annotate(
             "no value" if is_missing else f"{value:z.2f}".replace("-", "\N{MINUS SIGN}"),
             (0.0 if is_missing else value, row), xytext=(-3 if below else 3, 0), textcoords="offset points",
-            ha="right" if below else "left", va="center", fontsize=_LETTERS, color="0.5" if is_missing else "0.2",
+            ha="right" if below else "left", va="center", fontsize=_FONT_SIZE, color="0.5" if is_missing else "0.2",
             annotation_clip=False, zorder=5,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The weights of a trajectory as a heat map."""
+"""Plot of the weights of a trajectory."""
 
 from __future__ import annotations
 
@@ -13,34 +13,42 @@ from .._operators.trajectory import Trajectory
 from ._canvas import axes_for, shortened, size_in_points, whole_ticks
 from ._key import draw_color_bar
 
-# Points of the page that a written value and a written name need.
+# Width in points of a written value, and height of a line of text.
 _VALUE_WIDTH, _LINE_HEIGHT = 26.0, 11.0
-# Weights may leave the range from 0 to 1 by rounding.
+# Tolerance for weights outside of [0, 1] by rounding.
 _ROUNDING = 1e-6
-# Cells per axis from which lines between them would cover them.
+# For more cells along an axis, lines between cells would cover them.
 _DENSE = 60
 
 
 def weights(trajectory: Any, *, names: Sequence[object] | None = None, cmap: Any = "Blues", ax: Any = None) -> Any:
-    """Draw how much each member has in each step of a trajectory.
+    """Draw the weight of each member in each step of a trajectory as a heat map.
 
-    Values are written into the cells where there is room for them.
+    Values are written into the cells if there is enough space.
 
     Parameters
     ----------
     trajectory : Trajectory, SearchResult, Embedding, fitted estimator or array
-        A trajectory, what has one as `trajectory` or `trajectory_`, a (t, members) array of weights from 0 to 1, or a
-        word (t ints).
-    names : sequence of str, optional
-        Names of the members; by default those of the trajectory, or numbers.
-    cmap : str or matplotlib.colors.Colormap
-        Colours of the weights.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        A trajectory, an object with an attribute `trajectory` or `trajectory_`, a (t, members)
+        array of weights in [0, 1], or a sequence (t member indices).
+    names : sequence of str, default=None
+        Names of the members. None means those of the trajectory, or numbers.
+    cmap : str or matplotlib.colors.Colormap, default="Blues"
+        Colour map of the weights.
+    ax : matplotlib.axes.Axes, default=None
+        Axes to draw on. None makes a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+        The axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has a wrong type, shape or value.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -89,13 +97,13 @@ def _read(trajectory: Any, names: Sequence[object] | None) -> tuple[NDArray[np.f
 
 
 def _check_weights(given: Any, source: Any, n_members: int | None) -> NDArray[np.float64]:
-    expected = "a Trajectory, something that has one, a (t, members) array of weights or a word"
+    expected = "a Trajectory, something that has one, a (t, members) array of weights or a sequence"
     values: NDArray[Any] = np.asarray(source)
     if values.dtype.kind not in "biuf":
         raise TypeError(f"trajectory: expected {expected}, got {type(given).__name__}")
     if values.ndim == 1 and values.size and values.dtype.kind in "iu" and values.min() >= 0:
         if n_members is not None and values.max() >= n_members:
-            raise ValueError(f"names: expected at least {values.max() + 1}, as in the word, got {n_members}")
+            raise ValueError(f"names: expected at least {values.max() + 1}, as in the sequence, got {n_members}")
         values = np.eye(n_members or int(values.max()) + 1)[values]
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"trajectory: expected {expected}, got the shape {values.shape}")
@@ -105,7 +113,7 @@ def _check_weights(given: Any, source: Any, n_members: int | None) -> NDArray[np
 
 
 def _write(ax: Any, values: NDArray[np.float64], colors: NDArray[np.float64]) -> None:
-    """Write values into cells, light on dark and dark on light."""
+    """Write values into cells, in a colour that contrasts with the cell."""
     brightness = colors[..., :3] @ [0.299, 0.587, 0.114]
     for member in range(values.shape[1]):
         for step in range(values.shape[0]):
@@ -117,5 +125,5 @@ def _write(ax: Any, values: NDArray[np.float64], colors: NDArray[np.float64]) ->
 def _weight_text(value: float) -> str:
     if value in (0.0, 1.0):
         return f"{value:.0f}"
-    # Rounded, it would look like none at all.
+    # Rounding to 0.00 would look like no weight.
     return "<.01" if 0 < value < 0.005 else f"{value:.2f}"

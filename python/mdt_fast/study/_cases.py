@@ -1,11 +1,11 @@
-"""Data sets of a study: by the names of the paper's tables, or given by hand."""
+"""Data sets of a study: those known by the names of the paper's tables, and those of the user."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import joblib
@@ -19,21 +19,37 @@ from .._geometry.time import select_time
 from .._graphs.views import check_views, is_named
 from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
-from .paper._published import published_time
+from ._times import published_time
 
 
 @dataclass(frozen=True)
 class Case:
-    """A data set made ready: its operators, what methods are told, and what they are judged by."""
+    """A prepared data set: the operators and parameters given to methods, and the true classes.
+
+    Parameters
+    ----------
+    ops : OperatorSet
+        Operators of the views.
+    n_components : int
+        Number of coordinates.
+    n_clusters : int, default=None
+        Number of classes.
+    target : (n_samples,) array, default=None
+        True classes. Only :class:`TrueLabels` and the scores of labels use them.
+    preset : {None, "published"}, default=None
+        Preset of the graphs.
+    tol : float, default=1e-3
+        Tolerance of the coordinates.
+    published_t : int, default=None
+        Published diffusion time, if it replaces that of :func:`select_time`.
+    """
 
     ops: OperatorSet
     n_components: int
     n_clusters: int | None = None
     target: NDArray[Any] | None = None
     preset: str | None = None
-    # Accuracy of coordinates.
     tol: float = 1e-3
-    # Where figures are reproduced, the time that they were made with.
     published_t: int | None = None
 
     @functools.cached_property
@@ -44,25 +60,25 @@ class Case:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that is loaded when and where it is needed.
+    """A data set that is loaded when it is used, in the process that uses it.
 
     Parameters
     ----------
     name : str
-        As in tables.
+        Name in the tables.
     n_views : int
         Number of views.
     load : callable
-        Returns a Bunch with views and target.
+        Returns a Bunch with `views` and `target`.
     build : callable
-        Makes operators of a Bunch, a preset and a number of threads.
-    digest : str
-        Tells data given by hand from others of the same name.
+        Makes the operators from a Bunch, a preset and a number of threads.
+    digest : str, default=""
+        Digest of data given by the user, which distinguishes data sets of the same name.
     """
 
     name: str
     n_views: int
-    load: Callable[[], Any] = field(repr=False, compare=False)
+    load: Callable[..., Any] = field(repr=False, compare=False)
     build: Callable[[Any, str | None, int | None], OperatorSet] = field(repr=False, compare=False)
     digest: str = ""
 
@@ -85,73 +101,87 @@ def _build(bunch: Any, preset: str | None, n_jobs: int | None) -> OperatorSet:
 
 
 def _build_kernels(bunch: Any, preset: str | None, n_jobs: int | None) -> OperatorSet:
-    """One kernel a view, as their names say."""
+    """Make the operators with the kernels that the view names give."""
     return build_operators(bunch.views, kernel=bunch.view_names, preset=preset, n_jobs=n_jobs)
 
 
 def _build_as_coded(bunch: Any, preset: str | None, n_jobs: int | None) -> OperatorSet:
-    """L-Isolet as in the authors' code: two views are the same by a slip, and no sample is its own neighbour.
+    """Make the operators of L-Isolet as the authors' code does.
 
-    Which kernel is there twice follows from the published diffusion time and scores: the Laplacian.
+    The code uses one kernel for two of the three views by mistake, and it omits self-loops. The
+    published diffusion time and scores show that the repeated kernel is the Laplacian.
     """
     ops = build_operators(bunch.views[:2], kernel=["laplacian", "correlation"], preset=preset, n_jobs=n_jobs)
     first, last = (K - sparse.diags_array(K.diagonal()) for K in ops.affinities)
     return OperatorSet.from_affinities([first, first, last], n_jobs=n_jobs)
 
 
-# Loader, number of views, and how operators are made.
-_Entry = tuple[Callable[..., Any], int, Callable[..., OperatorSet]]
-_KNOWN: dict[str, _Entry] = {
-    "K-MvMNIST": (datasets.fetch_k_mvmnist, 2, _build),
-    "L-MvMNIST": (datasets.fetch_l_mvmnist, 2, _build),
-    "Olivetti": (datasets.fetch_olivetti, 2, _build),
-    "Yale": (datasets.fetch_yale, 3, _build),
-    "100Leaves": (datasets.fetch_leaves, 3, _build),
-    "L-Isolet": (datasets.fetch_l_isolet, 3, _build_kernels),
-    "L-Isolet (as coded)": (datasets.fetch_l_isolet, 3, _build_as_coded),
-    "MSRC-v5": (datasets.fetch_msrc, 5, _build),
-    "Multi-Feat": (datasets.fetch_multi_feat, 6, _build),
-    "Caltech101-7": (datasets.fetch_caltech7, 6, _build),
-    "CITE-seq": (functools.partial(datasets.fetch_citeseq_pbmc, drop_unknown=True), 2, _build),
-    "SNARE-seq": (datasets.fetch_snareseq_cellmix, 2, _build),
-    "Digits": (functools.partial(datasets.load_multiview_digits, kind="features"), 3, _build),
+_KNOWN = {
+    each.name: each
+    for each in (
+        DataSet("K-MvMNIST", 2, datasets.fetch_k_mvmnist, _build),
+        DataSet("L-MvMNIST", 2, datasets.fetch_l_mvmnist, _build),
+        DataSet("Olivetti", 2, datasets.fetch_olivetti, _build),
+        DataSet("Yale", 3, datasets.fetch_yale, _build),
+        DataSet("100Leaves", 3, datasets.fetch_leaves, _build),
+        DataSet("L-Isolet", 3, datasets.fetch_l_isolet, _build_kernels),
+        DataSet("L-Isolet (as coded)", 3, datasets.fetch_l_isolet, _build_as_coded),
+        DataSet("MSRC-v5", 5, datasets.fetch_msrc, _build),
+        DataSet("Multi-Feat", 6, datasets.fetch_multi_feat, _build),
+        DataSet("Caltech101-7", 6, datasets.fetch_caltech7, _build),
+        DataSet("CITE-seq", 2, functools.partial(datasets.fetch_citeseq_pbmc, drop_unknown=True), _build),
+        DataSet("SNARE-seq", 2, datasets.fetch_snareseq_cellmix, _build),
+        DataSet("Digits", 3, functools.partial(datasets.load_multiview_digits, kind="features"), _build),
+    )
 }
-# Those whose noise is a parameter: "K-MvMNIST(s=0.25)".
+# Data sets whose noise level is a parameter: "K-MvMNIST(s=0.25)".
 _NOISY = ("K-MvMNIST", "L-MvMNIST")
-_USUAL_NOISE = 0.5
+_DEFAULT_NOISE = 0.5
 
 
 def dataset_names() -> list[str]:
-    """Return the names of all data sets; MNIST's may be followed by their noise: "K-MvMNIST(s=0.25)"."""
+    """Return the names of all known data sets.
+
+    Returns
+    -------
+    list of str
+        A noise level may follow the names of the MNIST sets: "K-MvMNIST(s=0.25)".
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.study.dataset_names()[:3]
+    ['K-MvMNIST', 'L-MvMNIST', 'Olivetti']
+    """
     return list(_KNOWN)
 
 
 def with_noise(name: str, s: float) -> str:
-    """Return the name of a data set with a given noise: two decimals, as in the paper, or all that there are."""
+    """Return the name of a data set with a noise level, with two decimals if that is exact."""
     return f"{name}(s={s:.2f})" if round(s, 2) == s else f"{name}(s={s!r})"
 
 
 def find_dataset(name: str) -> DataSet:
-    """Return a data set by name."""
+    """Return a known data set by name."""
     parts = re.fullmatch(rf"({'|'.join(_NOISY)})\(s=([0-9]+(?:\.[0-9]+)?)\)", name)
-    base, s = (parts[1], float(parts[2])) if parts else (name, _USUAL_NOISE)
+    base, s = (parts[1], float(parts[2])) if parts else (name, _DEFAULT_NOISE)
     if base not in _KNOWN:
         raise ValueError(f"datasets: expected names among {', '.join(_KNOWN)}, got {name!r}")
-    load, n_views, build = _KNOWN[base]
+    found = _KNOWN[base]
     if base in _NOISY:
-        # One set, one name, whichever way it was asked for.
-        name, load = with_noise(base, s), functools.partial(load, s=s)
-    return DataSet(name, n_views, load, build)
+        # The noise level is always in the name, so that one data set has one name.
+        found = replace(found, name=with_noise(base, s), load=functools.partial(found.load, s=s))
+    return found
 
 
 def check_datasets(given: Any) -> list[DataSet]:
-    """Return data sets given by names, or as a mapping of names to Bunches or pairs of views and target."""
+    """Return data sets given by names, or as a mapping to Bunches or (views, target) pairs."""
     if isinstance(given, str):
         given = [given]
     if isinstance(given, Mapping):
-        found = [_by_hand(str(name), data) for name, data in given.items()]
+        found = [_from_data(str(name), data) for name, data in given.items()]
     elif isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given):
-        # By the name that each is known by: there are several ways to ask for one set.
+        # Several spellings, such as "K-MvMNIST" and "K-MvMNIST(s=0.5)", mean one data set.
         found = list({each.name: each for each in map(find_dataset, given)}.values())
     else:
         raise TypeError(f"datasets: expected a list of names or a mapping of names to data, got {given!r}")
@@ -160,7 +190,7 @@ def check_datasets(given: Any) -> list[DataSet]:
     return found
 
 
-def _by_hand(name: str, data: Any) -> DataSet:
+def _from_data(name: str, data: Any) -> DataSet:
     argument = f"datasets[{name!r}]"
     if not (hasattr(data, "views") and hasattr(data, "target")):
         if not isinstance(data, (list, tuple)) or len(data) != 2:
@@ -175,7 +205,7 @@ def _by_hand(name: str, data: Any) -> DataSet:
         raise ValueError(f"{argument}: expected a class for each sample, got values that are not finite")
     if not 2 <= len(np.unique(target)) < n_samples:
         raise ValueError(f"{argument}: expected between 2 and {n_samples - 1} classes, got {len(np.unique(target))}")
-    # Codes: scikit-learn compares labels of any kind, but warns of numbers that are no integers.
+    # Integer codes: scikit-learn accepts labels of any type but warns about floats.
     kept = Bunch(views=data.views, target=np.unique(target, return_inverse=True)[1])
     names = list(data.views) if is_named(data.views) else None
     digest = joblib.hash([names, [view.data for view in views], target])

@@ -1,8 +1,9 @@
-"""Data sets x methods x runs: cut into tasks, spread by joblib, collected in their order.
+"""The tasks of a study: data sets x methods x runs, run by joblib and collected in order.
 
-A task is one search (or draw, or embedding) with the clusterings of what it found. Its seeds follow from what it is, so
-the rows of a study do not depend on how many workers there are, in which order they finish, or what was done before.
-Tasks go through :class:`joblib.Parallel`: ``joblib.parallel_config(backend="dask")`` spreads them over machines.
+A task is one search, draw or embedding, with the clusterings of its coordinates. Its seeds are
+digests of its content. The rows of a study therefore depend neither on the number of workers, nor
+on the order in which they finish, nor on earlier runs. Tasks run in :class:`joblib.Parallel`:
+``joblib.parallel_config(backend="dask")`` distributes them over machines.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from .. import quality
 from .._clusters.k_means import k_means
 from .._core import __version__
 from ._cases import Case, DataSet
-from ._methods import Method, observe
+from ._methods import Method
 from ._rows import Row
 
-# Data sets that a worker keeps ready: tasks come data set by data set.
+# Number of prepared data sets that a worker keeps. Tasks are ordered by data set.
 _KEPT = 2
 
 
 @dataclass(frozen=True)
 class Task:
-    """One search, and which clusterings of it are wanted."""
+    """One run of a method on a data set, and the numbers of its clusterings."""
 
     dataset: DataSet
     method: Method
@@ -46,7 +47,7 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Digest of everything that the rows depend on, but for the numbers of search and run."""
+        """Digest of everything that the rows depend on except the numbers of search and run."""
         parts = (self.dataset.name, self.dataset.digest, self.method.name, self.method.settings, self.preset)
         return _digest(*parts, self.random_state)[:16]
 
@@ -55,12 +56,12 @@ class Task:
         return int(_digest(self.key, self.search, *which)[:15], 16)
 
     def perform(self, n_jobs: int | None) -> list[Row]:
-        """Search and cluster."""
+        """Run the method and cluster its coordinates."""
         with warnings.catch_warnings():
-            # Each worker would give them again for each data set.
+            # Every worker would repeat the warnings of every data set.
             warnings.simplefilter("ignore")
             case = prepared(self.dataset, self.preset, n_jobs)
-        found, seconds, converged = observe(self.method, case, self.seed(), n_jobs)
+        found = self.method.observe(case, self.seed(), n_jobs)
         assert case.n_clusters is not None
         rows = []
         for run in self.runs:
@@ -83,9 +84,9 @@ class Task:
                     t=case.t,
                     length=0 if found.trajectory is None else len(found.trajectory),
                     n_evaluations=found.n_evaluations,
-                    seconds=seconds,
-                    converged=converged,
-                    **judge(case, labels),
+                    seconds=found.seconds,
+                    converged=found.converged,
+                    **score_labels(case, labels),
                 )
             )
         return rows
@@ -97,57 +98,53 @@ def _digest(*parts: object) -> str:
 
 @functools.lru_cache(maxsize=_KEPT)
 def prepared(dataset: DataSet, preset: str | None, n_jobs: int | None) -> Case:
-    """Return a data set made ready; its time, which most methods need, is chosen here, before any method is timed."""
+    """Return a prepared data set whose diffusion time is already chosen."""
     case = dataset.prepare(preset, n_jobs)
     _ = case.t
     return case
 
 
-def judge(case: Case, labels: NDArray[Any]) -> dict[str, float]:
-    """Return every measure of some labels."""
+def score_labels(case: Case, labels: NDArray[Any]) -> dict[str, float]:
+    """Return every measure of labels, by the names of the columns of :class:`Row`."""
     target, n_found = case.target, len(np.unique(labels))
     return {
         "ami": float(adjusted_mutual_info_score(target, labels)),
         "ari": float(adjusted_rand_score(target, labels)),
         "nmi": float(normalized_mutual_info_score(target, labels)),
         "acc": accuracy(target, labels),
-        # Not defined for a single cluster, nor for as many as samples, which an estimator may well find.
+        # Undefined for one cluster, and for one cluster per sample. Estimators may return both.
         "ch": float(quality.calinski_harabasz(case.ops, labels)) if 1 < n_found < len(labels) else math.nan,
     }
 
 
 def accuracy(target: Any, labels: Any) -> float:
-    """Return the share of samples in the right class, clusters and classes matched as well as can be."""
+    """Return the share of correct samples under the best matching of clusters and classes."""
     counts = contingency_matrix(target, labels)
     at = linear_sum_assignment(counts, maximize=True)
     return float(counts[at].sum() / counts.sum())
 
 
 def make_tasks(
-    datasets: list[DataSet],
-    methods: list[Method],
-    preset: str | None,
-    random_state: int,
-    n_runs: int,
-    n_searches: int,
+    datasets: list[DataSet], methods: list[Method], preset: str | None, random_state: int, n_runs: int, n_searches: int
 ) -> list[Task]:
-    """Return everything that there is to do, data set by data set."""
+    """Return all tasks of a study, ordered by data set."""
     tasks = []
     for dataset in datasets:
         for method in methods:
-            if method.suits(dataset.n_views):
-                times, runs = method.repeats(n_runs, n_searches)
-                tasks += [Task(dataset, method, preset, random_state, s, tuple(range(runs))) for s in range(times)]
+            if method.accepts(dataset.n_views):
+                times = method.repeats(n_runs, n_searches)
+                runs = tuple(range(times.clusterings))
+                tasks += [Task(dataset, method, preset, random_state, s, runs) for s in range(times.searches)]
     return tasks
 
 
 def is_current(row: Row) -> bool:
-    """Return whether a row was made by this version: another may give other numbers."""
+    """Return whether this version of the package made a row. Another may give other numbers."""
     return row.version == __version__
 
 
 def left_to_do(tasks: list[Task], rows: list[Row]) -> list[Task]:
-    """Return the tasks whose rows are not all there, with the clusterings that are missing."""
+    """Return the tasks with missing rows, restricted to the missing clusterings."""
     there: dict[tuple[str, int], set[int]] = {}
     for row in filter(is_current, rows):
         there.setdefault((row.key, row.search), set()).add(row.run)
@@ -160,9 +157,9 @@ def left_to_do(tasks: list[Task], rows: list[Row]) -> list[Task]:
 
 
 def perform(tasks: list[Task], n_jobs: int | None) -> Iterator[list[Row]]:
-    """Perform tasks side by side and yield the rows of each, in their order, as soon as they are there."""
+    """Perform tasks in parallel and yield the rows of each task in the order of the tasks."""
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     workers = joblib.effective_n_jobs(n_jobs)
-    # Workers share the cores; alone, a task may have them all.
+    # Several workers use one thread each. A single worker uses all cores.
     threads = None if workers == 1 else 1
     return parallel(joblib.delayed(Task.perform)(task, threads) for task in tasks)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Methods of a study: each finds coordinates (or labels) of a case, one seed, one result."""
+"""Methods of a study: each finds coordinates, or labels, of a prepared data set from one seed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 import re
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
@@ -22,7 +23,8 @@ from .._search.search import search
 from .._support.warnings import ConvergenceWarning
 from ._cases import Case
 
-# The authors' tree search is not that of their text: how it grows, what it answers with, in how many dimensions.
+# The beam search of the authors' code differs from their text: the side on which a sequence grows,
+# the depth of the answer, and the number of dimensions of a score.
 _AS_CODED = {"answer": "last", "grow": "right", "n_components": 10}
 # A length other than the diffusion time: "MDT-Cvx-Rand(t=5)".
 _WITH_TIME = re.compile(r"(.+)\(t=(\d+)\)")
@@ -30,60 +32,89 @@ _ONE_VIEW = re.compile(r"DM\(view (\d+)\)")
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a method found: coordinates to be clustered, or the labels themselves."""
+class Outcome:
+    """The result of one run of a method.
+
+    Attributes
+    ----------
+    coordinates : (n_samples, n_components) array or None
+        Coordinates that remain to be clustered.
+    labels : (n_samples,) array or None
+        Labels, if the method itself gives them.
+    trajectory : Trajectory or None
+        The trajectory, if the method has one.
+    n_evaluations : int
+        Number of candidates.
+    seconds : float
+        Duration of the run.
+    converged : bool
+        Whether every result is within its tolerance.
+    """
 
     coordinates: NDArray[Any] | None = None
     labels: NDArray[Any] | None = None
     trajectory: Trajectory | None = None
     n_evaluations: int = 0
-
-
-class Method(Protocol):
-    """What a study needs of a method."""
-
-    @property
-    def name(self) -> str:
-        """As in tables."""
-
-    @property
-    def settings(self) -> str:
-        """Tells methods of the same name apart."""
-
-    def suits(self, n_views: int) -> bool:
-        """Whether it can do with so many views."""
-
-    def repeats(self, n_runs: int, n_searches: int) -> tuple[int, int]:
-        """How often it is run, and how often what it found is clustered."""
-
-    def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
-        """Run it once."""
-
-
-def observe(method: Method, case: Case, seed: int, n_jobs: int | None) -> tuple[Found, float, bool]:
-    """Run a method once; return what it found, the seconds it took, and whether all reached its tolerance.
-
-    Other warnings, of graphs in parts for instance, are the same for all methods and are not passed on.
-    """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        began = time.perf_counter()
-        found = method.find(case, seed, n_jobs)
-        seconds = time.perf_counter() - began
-    return found, seconds, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+    seconds: float = 0.0
+    converged: bool = True
 
 
 @dataclass(frozen=True)
-class Searched:
-    """A trajectory searched for, or drawn."""
+class Repeats:
+    """Number of runs of a method, and number of clusterings of the coordinates of each run."""
+
+    searches: int
+    clusterings: int
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A method, with its name in the tables."""
 
     name: str
+
+    @property
+    def settings(self) -> str:
+        """Text that distinguishes methods of the same name."""
+        return ""
+
+    def accepts(self, n_views: int) -> bool:
+        """Return whether the method can be run on this number of views."""
+        return True
+
+    @abstractmethod
+    def repeats(self, n_runs: int, n_searches: int) -> Repeats:
+        """Return how often the method is run and its coordinates are clustered."""
+
+    @abstractmethod
+    def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
+        """Run the method once."""
+
+    def observe(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
+        """Run the method once, with its duration and convergence.
+
+        Other warnings, such as those of disconnected graphs, are the same for all methods. They are
+        suppressed.
+        """
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            began = time.perf_counter()
+            found = self.run(case, seed, n_jobs)
+            seconds = time.perf_counter() - began
+        converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        return replace(found, seconds=seconds, converged=converged)
+
+
+@dataclass(frozen=True)
+class Searched(Method):
+    """A trajectory that a strategy of :func:`search` finds or draws."""
+
     strategy: str
     t: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     _DRAWN: ClassVar = ("random", "convex")
-    # Their answer does not depend on chance.
+    # Strategies whose answer does not depend on the seed.
     _FIXED: ClassVar = ("mean", "contrastive")
 
     @property
@@ -91,17 +122,15 @@ class Searched:
         """The strategy and its options."""
         return f"{self.strategy} t={self.t} {dict(self.options)}"
 
-    def suits(self, n_views: int) -> bool:
-        """Any number of views will do."""
-        return True
-
-    def repeats(self, n_runs: int, n_searches: int) -> tuple[int, int]:
-        """Draws are clustered once; searches several times, because each may end elsewhere."""
+    def repeats(self, n_runs: int, n_searches: int) -> Repeats:
+        """Cluster draws once, and searches several times, because each search may end elsewhere."""
         if self.strategy in self._DRAWN:
-            return n_runs, 1
-        return (1, n_runs) if self.strategy in self._FIXED else (n_searches, math.ceil(n_runs / n_searches))
+            return Repeats(n_runs, 1)
+        if self.strategy in self._FIXED:
+            return Repeats(1, n_runs)
+        return Repeats(n_searches, math.ceil(n_runs / n_searches))
 
-    def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
+    def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
         """Search, and embed the answer."""
         compares = self.strategy not in (*self._DRAWN, *self._FIXED)
         found = search(
@@ -117,32 +146,31 @@ class Searched:
         )
         assert found.trajectory is not None
         geometry = embed(found.trajectory, case.n_components, tol=case.tol, random_state=seed)
-        return Found(geometry.coordinates, None, found.trajectory, found.n_evaluations)
+        return Outcome(geometry.coordinates, None, found.trajectory, found.n_evaluations)
 
 
 @dataclass(frozen=True)
-class Fused:
-    """One of the baselines."""
+class Fused(Method):
+    """A baseline."""
 
-    name: str
     baseline: str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def settings(self) -> str:
-        """Its parameters."""
+        """The baseline and its parameters."""
         return f"{self.baseline} {dict(self.options)}"
 
-    def suits(self, n_views: int) -> bool:
-        """Composite diffusion is for two views, and there has to be the view that is asked for."""
+    def accepts(self, n_views: int) -> bool:
+        """Return whether there are two views (composite diffusion), or the view of `options`."""
         return n_views == 2 if self.baseline == "ComD" else self.options.get("view", 0) < n_views
 
-    def repeats(self, n_runs: int, n_searches: int) -> tuple[int, int]:
-        """There is one embedding."""
-        return 1, n_runs
+    def repeats(self, n_runs: int, n_searches: int) -> Repeats:
+        """Cluster one embedding `n_runs` times."""
+        return Repeats(1, n_runs)
 
-    def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
-        """Embed."""
+    def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
+        """Embed the samples."""
         fitted = baselines.make(
             self.baseline,
             n_components=case.n_components,
@@ -152,105 +180,114 @@ class Fused:
             n_jobs=n_jobs,
             **self.options,
         ).fit(case.ops)
-        return Found(fitted.embedding_, None, getattr(fitted, "trajectory_", None), 1)
+        return Outcome(fitted.embedding_, None, getattr(fitted, "trajectory_", None), 1)
 
 
 @dataclass(frozen=True)
-class TrueLabels:
-    """The classes themselves, to see what score a perfect answer has."""
+class TrueLabels(Method):
+    """The true classes, whose scores are those of a perfect answer."""
 
     name: str = "True labels"
-    settings: str = ""
 
-    def suits(self, n_views: int) -> bool:
-        """Any number of views will do."""
-        return True
+    def repeats(self, n_runs: int, n_searches: int) -> Repeats:
+        """Give the one answer once."""
+        return Repeats(1, 1)
 
-    def repeats(self, n_runs: int, n_searches: int) -> tuple[int, int]:
-        """There is one answer."""
-        return 1, 1
-
-    def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
-        """Tell the classes."""
-        return Found(labels=case.target)
+    def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
+        """Return the classes."""
+        return Outcome(labels=case.target)
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """An estimator of the user's, with `labels_` after `fit`; it is told the number of clusters."""
+class Fitted(Method):
+    """An estimator of the user, with `labels_` after `fit`. It gets the number of clusters."""
 
-    name: str
     estimator: Any
 
     @property
     def settings(self) -> str:
-        """Its class and parameters."""
+        """The class and the parameters of the estimator."""
         return f"{type(self.estimator).__name__} {joblib.hash(self.estimator.get_params())}"
 
-    def suits(self, n_views: int) -> bool:
-        """Nobody knows."""
-        return True
+    def repeats(self, n_runs: int, n_searches: int) -> Repeats:
+        """Fit `n_searches` times. The labels of a fit are final."""
+        return Repeats(n_searches, 1)
 
-    def repeats(self, n_runs: int, n_searches: int) -> tuple[int, int]:
-        """Its labels are its own."""
-        return n_searches, 1
-
-    def find(self, case: Case, seed: int, n_jobs: int | None) -> Found:
-        """Fit a copy."""
+    def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
+        """Fit a copy of the estimator."""
         own = self.estimator.get_params()
-        told = {
+        given = {
             "n_clusters": case.n_clusters,
-            # What scikit-learn takes for a seed.
+            # scikit-learn accepts seeds of 32 bits.
             "random_state": seed % 2**32,
             "n_jobs": n_jobs,
             "preset": case.preset,
         }
-        copy = clone(self.estimator).set_params(**{name: value for name, value in told.items() if name in own})
+        copy = clone(self.estimator).set_params(**{name: value for name, value in given.items() if name in own})
         copy.fit(case.ops)
         labels: Any = getattr(copy, "labels_", None)
         if np.shape(labels) != (case.ops.n_samples,):
             got = "none" if labels is None else f"an array of shape {np.shape(labels)}"
             raise ValueError(f"methods[{self.name!r}]: expected {case.ops.n_samples} labels_ after fit, got {got}")
-        return Found(labels=labels, trajectory=getattr(copy, "trajectory_", None))
+        return Outcome(labels=labels, trajectory=getattr(copy, "trajectory_", None))
 
 
 _KNOWN: dict[str, Method] = {
-    **{name: Fused(name, name) for name in ("CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean")},
-    "MDT-Direct": Searched("MDT-Direct", "direct"),
-    "MDT-BSC": Searched("MDT-BSC", "beam"),
-    "MDT-BSC (as coded)": Searched("MDT-BSC (as coded)", "beam", options=_AS_CODED),
-    "MDT-Rand": Searched("MDT-Rand", "random"),
-    "MDT-Cvx-Rand": Searched("MDT-Cvx-Rand", "convex"),
-    "MDT-CST": Searched("MDT-CST", "contrastive"),
-    "MDT-Mean": Searched("MDT-Mean", "mean"),
-    "True labels": TrueLabels(),
+    each.name: each
+    for each in (
+        *(Fused(name, name) for name in ("CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean")),
+        Searched("MDT-Direct", "direct"),
+        Searched("MDT-BSC", "beam"),
+        Searched("MDT-BSC (as coded)", "beam", options=_AS_CODED),
+        Searched("MDT-Rand", "random"),
+        Searched("MDT-Cvx-Rand", "convex"),
+        Searched("MDT-CST", "contrastive"),
+        Searched("MDT-Mean", "mean"),
+        TrueLabels(),
+    )
 }
 
 
 def method_names() -> list[str]:
-    """Return the names of all methods; "DM" stands for every view alone."""
+    """Return the names of all known methods.
+
+    Returns
+    -------
+    list of str
+        "DM" stands for one method for each view. "DM(view 1)" is the first view alone, and
+        "MDT-Cvx-Rand(t=5)" has trajectories of five steps.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.study.method_names()[:4]
+    ['DM', 'CrD', 'ComD', 'AD']
+    """
     return ["DM", *_KNOWN]
 
 
 def find_method(name: str) -> Method:
-    """Return a method by name; "DM(view 1)" is the first view, "MDT-Cvx-Rand(t=5)" has a length of its own."""
+    """Return a known method by name."""
     if (of_view := _ONE_VIEW.fullmatch(name)) and int(of_view[1]) > 0:
         return Fused(name, "DM", {"view": int(of_view[1]) - 1})
     if timed := _WITH_TIME.fullmatch(name):
         base = _KNOWN.get(timed[1])
         if isinstance(base, Searched) and int(timed[2]) > 0:
-            return Searched(name, base.strategy, int(timed[2]), base.options)
+            return replace(base, name=name, t=int(timed[2]))
     if name not in _KNOWN:
         raise ValueError(f"methods: expected names among {', '.join(method_names())}, got {name!r}")
     return _KNOWN[name]
 
 
 def check_methods(given: Any, most_views: int) -> list[Method]:
-    """Return methods given by names, or as a mapping of names to estimators; "DM" becomes one for each view."""
+    """Return methods given by names, or as a mapping of names to names or estimators.
+
+    "DM" becomes one method for each view.
+    """
     if isinstance(given, str):
         given = [given]
     if isinstance(given, Mapping):
-        found = [_by_hand(str(name), value) for name, value in given.items()]
+        found = [_named(str(name), value) for name, value in given.items()]
     elif isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given):
         views = [f"DM(view {v})" for v in range(1, most_views + 1)]
         names = [each for name in given for each in (views if name == "DM" else [name])]
@@ -262,9 +299,9 @@ def check_methods(given: Any, most_views: int) -> list[Method]:
     return found
 
 
-def _by_hand(name: str, value: Any) -> Method:
+def _named(name: str, value: Any) -> Method:
     if isinstance(value, str):
-        return replace(find_method(value), name=name)  # type: ignore[type-var]
+        return replace(find_method(value), name=name)
     if not isinstance(value, BaseEstimator) or not hasattr(value, "fit"):
         raise TypeError(f"methods[{name!r}]: expected a name or an estimator, got {value!r}")
     return Fitted(name, value)

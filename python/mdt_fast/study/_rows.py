@@ -1,6 +1,6 @@
-"""The raw rows of a study: one CSV file that only ever grows.
+"""The rows of a study, in a CSV file to which rows are only appended.
 
-A row is one clustering. What has been written is never changed: a study that is broken off goes on behind its last row,
+A row is one clustering. Written rows never change: an interrupted study resumes after its last row,
 and studies of other data sets, methods or seeds may share the file.
 """
 
@@ -24,26 +24,27 @@ class Row:
     Attributes
     ----------
     dataset, method, preset : str
-        What was run; no preset is "".
+        Names. The preset None is "".
     random_state, search, run : int
-        Seed of the study, number of the search (or draw), number of the clustering of what it found.
+        Seed of the study, number of the search (or draw), number of the clustering.
     key : str
-        Digest of everything that the result depends on, but for `search`, `run` and `version`.
+        Digest of everything that the result depends on except `search`, `run` and `version`.
     version : str
-        Of this package.
+        Version of this package.
     n_samples, n_clusters, t, length : int
-        Size of the problem, diffusion time, steps of the trajectory (0 where there is none).
+        Numbers of samples and classes, diffusion time, steps of the trajectory (0 without one).
     n_evaluations : int
-        Candidates that the search looked at.
+        Number of candidates of the search.
     seconds : float
-        Of the search, or of finding the coordinates; on one thread where there are several workers.
+        Duration of the search, draw or embedding; on one thread if there are several workers.
     converged : bool
-        Whether everything reached its tolerance.
+        Whether every result is within its tolerance.
     ami, ari, nmi, acc : float
-        Agreement with the classes: adjusted mutual information, adjusted Rand index, normalised mutual information,
-        share of samples in the right class under the best matching of clusters and classes.
+        Agreement with the classes: adjusted mutual information, adjusted Rand index, normalised
+        mutual information, share of samples in the right class under the best matching of clusters
+        and classes.
     ch : float
-        Calinski-Harabasz on the operators, which sees no classes.
+        Calinski-Harabasz score of the clusters on the rows of the operators.
     """
 
     dataset: str
@@ -74,7 +75,7 @@ _TYPES = [_READERS[each.type] for each in fields(Row)]
 
 
 class RowFile:
-    """Rows in memory and, if there is a path, in a file."""
+    """Rows in memory, and in a file if there is a path."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._path = None if path is None else Path(path)
@@ -87,7 +88,7 @@ class RowFile:
                 self._append([_COLUMNS])
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Keep rows, and have them on the disk before anything else is done."""
+        """Add rows, and write them to the disk before returning."""
         new = list(rows)
         self.rows += new
         if self._path is not None and new:
@@ -96,7 +97,7 @@ class RowFile:
     def _append(self, lines: Sequence[Sequence[Any]]) -> None:
         assert self._path is not None
         text = io.StringIO()
-        # repr of a float is the shortest text that is read as the same number.
+        # csv writes repr(x), the shortest text that reads back as the same float.
         csv.writer(text, lineterminator="\n").writerows(lines)
         with self._path.open("a", encoding="utf-8", newline="") as file:
             file.write(text.getvalue())
@@ -105,7 +106,26 @@ class RowFile:
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
-    """Read the rows of a study; a last line that was cut short by a crash is taken off the file."""
+    """Read the rows of a study.
+
+    A last line that a crash left incomplete is removed from the file.
+
+    Parameters
+    ----------
+    path : path
+        A file written by :func:`run` or :meth:`Study.save`.
+
+    Returns
+    -------
+    list of Row
+
+    Raises
+    ------
+    IsADirectoryError
+        If the path is a folder.
+    ValueError
+        If the file has other columns, or a line with other values.
+    """
     refusal = f"rows: expected a file with the columns {', '.join(_COLUMNS)}, got {path}"
     try:
         content = Path(path).read_bytes()

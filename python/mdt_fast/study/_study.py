@@ -1,4 +1,4 @@
-"""A study: every clustering of a grid, and what can be read from them."""
+"""Run a study, and summarise its rows in tables."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ REFERENCE = "MDT-Rand"
 
 @dataclass(frozen=True)
 class Study:
-    """The rows of a study.
+    """The rows of a study, and the tables made from them.
 
     Attributes
     ----------
     rows : list of Row
-        Every clustering.
+        One row for each clustering.
     datasets, methods : list of str
-        In the order of the tables.
+        Names in the order of the tables.
     """
 
     rows: list[Row] = field(repr=False)
@@ -41,7 +41,20 @@ class Study:
     methods: list[str]
 
     def scores(self, dataset: str, method: str, measure: str = "ami") -> dict[int, list[float]]:
-        """Return the scores of the clusterings of each search."""
+        """Return the scores of a method on a data set.
+
+        Parameters
+        ----------
+        dataset, method : str
+            Names.
+        measure : {"ami", "ari", "nmi", "acc", "ch"}, default="ami"
+            See :meth:`table`.
+
+        Returns
+        -------
+        dict of int to list of float
+            Scores of all clusterings, by number of the search.
+        """
         check_choice("measure", measure, MEASURES)
         found: dict[int, list[float]] = {}
         for row in self._by_cell.get((dataset, method), ()):
@@ -49,18 +62,35 @@ class Study:
         return found
 
     def cell(self, dataset: str, method: str, measure: str = "ami") -> Cell | None:
-        """Return mean and spread of a method on a data set, None where it was not run."""
+        """Return mean and spread of a method on a data set.
+
+        Parameters
+        ----------
+        dataset, method : str
+            Names.
+        measure : {"ami", "ari", "nmi", "acc", "ch"}, default="ami"
+            See :meth:`table`.
+
+        Returns
+        -------
+        Cell or None
+            None if the method was not run on the data set.
+        """
         scores = self.scores(dataset, method, measure)
         return Cell.of(scores) if scores else None
 
     def table(self, measure: str = "ami") -> Table:
-        """Return mean and spread of a measure, methods down, data sets across.
+        """Return mean and spread of a measure; rows are methods, columns are data sets.
 
         Parameters
         ----------
-        measure : {"ami", "ari", "nmi", "acc", "ch"}
-            Adjusted mutual information, adjusted Rand index, normalised mutual information, accuracy under the best
-            matching, Calinski-Harabasz on the operators.
+        measure : {"ami", "ari", "nmi", "acc", "ch"}, default="ami"
+            Adjusted mutual information, adjusted Rand index, normalised mutual information,
+            accuracy under the best matching, or Calinski-Harabasz on the operators.
+
+        Returns
+        -------
+        Table
         """
         cells = {
             (dataset, method): cell
@@ -73,14 +103,19 @@ class Study:
         return Table(measure, self.datasets, self.methods, cells, ratios)
 
     def prr(self, measure: str = "ami", reference: str = REFERENCE) -> dict[str, dict[str, float]]:
-        """Return the performance of every method relative to a reference, by data set.
+        """Return the performance of every method relative to a reference.
 
         Parameters
         ----------
-        measure : str
-            As of :meth:`table`.
-        reference : str
-            The method that has 1.
+        measure : {"ami", "ari", "nmi", "acc", "ch"}, default="ami"
+            See :meth:`table`.
+        reference : str, default="MDT-Rand"
+            Method whose ratio is 1.
+
+        Returns
+        -------
+        dict of str to dict of str to float
+            Ratios of means, by method and data set.
         """
         check_choice("reference", reference, self.methods)
         ratios: dict[str, dict[str, float]] = {}
@@ -93,7 +128,7 @@ class Study:
         return {method: ratios[method] for method in self.methods if method in ratios}
 
     def joined(self, other: Study) -> Study:
-        """Return a study with the rows of both; data sets and methods of the other come last."""
+        """Return a study with the rows of both; data sets and methods of `other` come last."""
         return Study(
             [*self.rows, *other.rows],
             list(dict.fromkeys([*self.datasets, *other.datasets])),
@@ -115,9 +150,19 @@ class Study:
         return pd.DataFrame([asdict(row) for row in self.rows], columns=list(Row.__dataclass_fields__))
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write rows.csv and, for every measure, a table in Markdown and in LaTeX; return the paths.
+        """Write rows.csv and, for every measure, a table in Markdown and in LaTeX.
 
-        Rows that are in rows.csv already stay there, new ones follow them.
+        Rows that are already in rows.csv stay there. New rows are appended.
+
+        Parameters
+        ----------
+        folder : path
+            The folder. It is created if it does not exist.
+
+        Returns
+        -------
+        list of Path
+            The files.
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
@@ -158,73 +203,85 @@ def run(
     n_jobs: int | None = None,
     progress: bool | Callable[[int, int], object] | None = None,
 ) -> Study:
-    """Cluster data sets by methods, many times, and compare with the true classes.
+    """Cluster data sets by several methods many times and compare with the true classes.
 
     Parameters
     ----------
     datasets : list of str, or mapping of names to data
-        Names of :func:`dataset_names`; or data: Bunches with `views` and `target`, or pairs of them.
+        Names of :func:`dataset_names`; or data, as Bunches with `views` and `target` or as
+        (views, target) pairs.
     methods : list of str, or mapping of names to estimators
-        Names of :func:`method_names`, "DM" for every view alone; or estimators with `labels_` after ``fit`` on an
-        :class:`OperatorSet`, which are told `n_clusters` and a seed.
-    n_runs : int
-        Clusterings of each data set by each method. Random trajectories are drawn as many times; what a search found is
-        clustered ``n_runs / n_searches`` times by k-means with one start; a baseline has one embedding, clustered
-        `n_runs` times.
-    preset : {None, "published"}
-        Of the graphs; "published" also takes the published diffusion times, where there are any.
-    random_state : int, RandomState, Generator or None
-        One seed, one study, whatever the number of workers.
-    n_searches : int
-        Searches of each searching method, and fits of each estimator.
-    rows : path, optional
-        CSV file that every row is appended to as soon as it is known. Rows that are there already, made by the same
-        version of this package, are not computed again, so a study that was broken off goes on, and one with more
-        runs or methods adds to it.
-    n_jobs : int or None
-        Workers, as joblib counts them: -1 is all cores. ``joblib.parallel_config(backend="dask")`` has them elsewhere.
-    progress : bool, callable or None
-        None: a bar if the standard error is a terminal. A callable is told how many tasks are done, and of how many.
+        Names of :func:`method_names`; or estimators with `labels_` after ``fit`` on an
+        :class:`OperatorSet`. Their parameters `n_clusters`, `random_state`, `n_jobs` and `preset`
+        are set, if they have them.
+    n_runs : int, default=100
+        Number of clusterings of each data set by each method. Random trajectories are drawn
+        `n_runs` times. The answer of a search is clustered ``n_runs / n_searches`` times by k-means
+        with one start. A baseline has one embedding, which is clustered `n_runs` times.
+    preset : {None, "published"}, default=None
+        Preset of the graphs. "published" also uses the published diffusion time of a data set, if
+        there is one.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed. The result does not depend on the number of workers.
+    n_searches : int, default=5
+        Number of searches of each searching method, and of fits of each estimator.
+    rows : path, default=None
+        CSV file to which every row is appended when it is computed. Rows that the file already
+        has, made by the same version of this package, are not computed again. An interrupted study
+        is resumed by running it again, and a study with more runs or methods adds to the file.
+    n_jobs : int or None, default=None
+        Number of workers in the sense of joblib; -1 means all cores. With
+        ``joblib.parallel_config(backend="dask")`` the workers may be on other machines.
+    progress : bool, callable or None, default=None
+        None shows a bar if the standard error is a terminal. A callable gets the number of finished
+        tasks and the number of all tasks.
 
     Returns
     -------
     Study
 
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is refused. All arguments are checked before anything is computed.
+    FileNotFoundError
+        If a data set needs a file that is missing and cannot be downloaded.
+
     Examples
     --------
     >>> import mdt_fast as mdt
     >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, cluster_std=4.0, random_state=0)
-    >>> found = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=3)
-    >>> print(found.to_markdown())
+    >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=3)
+    >>> print(study.to_markdown())
     | method   | blobs             | PRR  |
     | -------- | ----------------- | ---- |
     | AD       | **100.00 (0.00)** | 1.00 |
     | MDT-Rand | **100.00 (0.00)** | 1.00 |
     """
     sets = check_datasets(datasets)
-    ways = check_methods(methods, max(each.n_views for each in sets))
+    chosen = check_methods(methods, max(each.n_views for each in sets))
     if preset is not None:
         check_choice("preset", preset, ["published"])
     seed = check_seed(random_state)
     runs = check_integer("n_runs", n_runs, minimum=1)
     searches = check_integer("n_searches", n_searches, minimum=1)
-    tasks = make_tasks(sets, ways, preset, seed, runs, searches)
-    told = TaskProgress(progress, len(tasks))
+    tasks = make_tasks(sets, chosen, preset, seed, runs, searches)
+    shown = TaskProgress(progress, len(tasks))
     file = RowFile(rows)
     left = left_to_do(tasks, file.rows)
-    told.skip(len(tasks) - len(left))
+    shown.skip(len(tasks) - len(left))
     try:
         for new in perform(left, n_jobs):
             file.add(new)
-            told.add()
+            shown.add()
     finally:
-        told.close()
+        shown.close()
     wanted = {(task.key, task.search): set(task.runs) for task in tasks}
     order = {key: place for place, key in enumerate(wanted)}
-    # Two studies at a time may have written a row twice.
+    # Two studies that run at the same time may write a row twice.
     kept = {
         (order[row.key, row.search], row.run): row
         for row in filter(is_current, file.rows)
         if row.run in wanted.get((row.key, row.search), ())
     }
-    return Study([kept[place] for place in sorted(kept)], [each.name for each in sets], [each.name for each in ways])
+    return Study([kept[place] for place in sorted(kept)], [each.name for each in sets], [each.name for each in chosen])

@@ -1,4 +1,4 @@
-"""Tables of a study: methods down, data sets across, the best and the second best marked."""
+"""Tables of a study: rows are methods, columns are data sets, the two best are marked."""
 
 from __future__ import annotations
 
@@ -9,34 +9,35 @@ from typing import Any
 
 import numpy as np
 
-# Fractions, shown in percent; the others as they are.
+# Measures between 0 and 1, shown in percent.
 PERCENT = ("ami", "ari", "nmi", "acc")
 TITLES = {"ami": "AMI", "ari": "ARI", "nmi": "NMI", "acc": "ACC", "ch": "CH"}
-_NOTHING = "—"
+_EMPTY = "—"
 
 
 def scale_of(measure: str) -> float:
-    """Return what scores of a measure are multiplied by to be shown."""
+    """Return the factor by which scores of a measure are shown."""
     return 100.0 if measure in PERCENT else 1.0
 
 
 def competes(method: str) -> bool:
-    """Return whether a method is one for several views that sees no labels."""
+    """Return whether a method is ranked: not a single view, nor the true labels."""
     return not method.startswith(("DM(", "True labels"))
 
 
 @dataclass(frozen=True)
 class Cell:
-    """How one method did on one data set.
+    """Scores of one method on one data set.
 
     Attributes
     ----------
     mean, std : float
-        Over all clusterings.
+        Mean and standard deviation over all clusterings.
     between, within : float
-        Standard deviation of the means of the searches, and the mean deviation inside a search.
+        Standard deviation of the means of the searches, and mean of the standard deviations within
+        a search.
     n_runs, n_searches : int
-        How many there were.
+        Numbers of clusterings and of searches.
     """
 
     mean: float
@@ -62,13 +63,13 @@ class Table:
     Parameters
     ----------
     measure : str
-        What the numbers are.
+        Measure of the scores.
     datasets, methods : list of str
-        Columns and rows, in their order.
+        Columns and rows, in order.
     cells : mapping of (data set, method) to Cell
-        Those that there are.
+        Cells, without pairs that were not run.
     prr : mapping of methods to numbers
-        A last column: performance relative to random.
+        Performance relative to random, shown as last column unless it is empty.
     """
 
     measure: str
@@ -78,7 +79,7 @@ class Table:
     prr: Mapping[str, float]
 
     def rank(self, dataset: str) -> dict[str, int]:
-        """Return the places of the best and the second best that compete; equals, as printed, share one."""
+        """Return the rank, 1 or 2, of the two best methods; equal printed scores share a rank."""
         shown = {
             method: round(scale_of(self.measure) * cell.mean, 2)
             for method in self.methods
@@ -88,14 +89,14 @@ class Table:
         return {method: places.index(value) + 1 for method, value in shown.items() if value in places}
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown: the best in bold, the second best in italics."""
+        """Return the table in Markdown, the best score in bold, the second best in italics."""
         marks: dict[int, Callable[[str], str]] = {1: lambda text: f"**{text}**", 2: lambda text: f"*{text}*"}
         rows = self._rows(marks, "{:.2f} ({:.2f})")
         header = ["method", *self.datasets, *(["PRR"] if self.prr else [])]
         return markdown_table(header, rows)
 
     def to_latex(self) -> str:
-        """Return the table in LaTeX: the best in bold, the second best underlined."""
+        """Return the table in LaTeX, the best score in bold, the second best underlined."""
         marks: dict[int, Callable[[str], str]] = {
             1: lambda text: rf"\textbf{{{text}}}",
             2: lambda text: rf"\underline{{{text}}}",
@@ -106,17 +107,17 @@ class Table:
         body = [" & ".join(map(_escape, header)) + r" \\", r"\hline"]
         body += [" & ".join([_escape(row[0]), *row[1:]]) + r" \\" for row in rows]
         return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\hline", *body, r"\hline", r"\end{tabular}"]).replace(
-            _NOTHING, "---"
+            _EMPTY, "---"
         )
 
     def to_frame(self) -> Any:
-        """Return means and standard deviations as a pandas DataFrame, methods down, (data set, statistic) across."""
+        """Return a pandas DataFrame; rows are methods, columns are (data set, "mean" or "std")."""
         import pandas as pd
 
-        nothing = Cell(math.nan, math.nan, math.nan, math.nan, 0, 0)
+        empty = Cell(math.nan, math.nan, math.nan, math.nan, 0, 0)
         content = {
             (dataset, statistic): [
-                getattr(self.cells.get((dataset, method), nothing), statistic) for method in self.methods
+                getattr(self.cells.get((dataset, method), empty), statistic) for method in self.methods
             ]
             for dataset in self.datasets
             for statistic in ("mean", "std")
@@ -133,20 +134,20 @@ class Table:
         def text(dataset: str, method: str) -> str:
             cell = self.cells.get((dataset, method))
             if cell is None:
-                return _NOTHING
+                return _EMPTY
             scale = scale_of(self.measure)
             shown = form.format(scale * cell.mean, scale * cell.std)
             place = ranks[dataset].get(method)
             return shown if place is None else marks[place](shown)
 
         def ratio(method: str) -> list[str]:
-            return [f"{self.prr[method]:.2f}" if method in self.prr else _NOTHING] if self.prr else []
+            return [f"{self.prr[method]:.2f}" if method in self.prr else _EMPTY] if self.prr else []
 
         return [[m, *(text(d, m) for d in self.datasets), *ratio(m)] for m in self.methods]
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table whose columns are aligned in the source too."""
+    """Return a Markdown table with aligned columns."""
     header, *rows = ([cell.replace("|", r"\|") for cell in row] for row in (header, *rows))
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     rule = ["-" * width for width in widths]
@@ -154,7 +155,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-_SPECIAL = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
+_SPECIAL = {character: rf"\{character}" for character in "&%$#_{}"} | {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "\\": r"\textbackslash{}",
@@ -162,4 +163,4 @@ _SPECIAL = {letter: rf"\{letter}" for letter in "&%$#_{}"} | {
 
 
 def _escape(text: str) -> str:
-    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+    return "".join(_SPECIAL.get(character, character) for character in text)

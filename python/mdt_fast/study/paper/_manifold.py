@@ -1,13 +1,18 @@
-"""Manifold learning: every method on Helix-A, Helix-B and Deformed-Plane, and how well it shows the hidden manifold.
+"""Manifold learning: embed Helix-A, Helix-B and Deformed-Plane, and compare with the manifold.
 
-The manifold is known, so an embedding is compared with it; four numbers, each 1 at best:
+Four measures compare an embedding with the known manifold. Each is 1 at best:
 
-trustworthiness     whether neighbours in the embedding are neighbours on the manifold.
-continuity          whether neighbours on the manifold are neighbours in the embedding.
-distances           Spearman's correlation of distances on the manifold with those in the embedding, over pairs.
-parameter           whether the order of the coordinates tells the angle, or the two parameters of the plane.
+trustworthiness     less for neighbours in the embedding that are far apart on the manifold.
+continuity          less for neighbours on the manifold that are far apart in the embedding.
+distances           Spearman's correlation of distances on the manifold and in the embedding.
+parameter           rank correlation of the angle, or the parameters of the plane, with coordinates.
 
-The first two are about 0.5 at random, the last two about 0.
+A random embedding has about 0.5 in the first two and about 0 in the last two.
+
+References
+----------
+J. Venna and S. Kaski (2001), Neighborhood preservation in nonlinear projection methods,
+doi:10.1007/3-540-44668-0_68 (trustworthiness; continuity swaps the two spaces).
 """
 
 from __future__ import annotations
@@ -28,9 +33,9 @@ from ..._operators.build import build_operators
 from ..._support.arguments import RandomStateLike, check_choice, check_integer
 from ..._support.seed import check_seed
 from .._cases import Case
-from .._methods import find_method, observe
+from .._methods import find_method
 from .._tables import markdown_table
-from ._published import published_time
+from .._times import published_time
 
 KINDS = ("circle", "plane")
 VARIANTS = ("published", "paper")
@@ -40,30 +45,30 @@ METHODS = (
 )  # fmt: skip
 MEASURES = ("trustworthiness", "continuity", "distances", "parameter")
 N_COMPONENTS = 2
-# Of methods that draw at random.
+# Number of runs of methods that draw trajectories at random.
 N_DRAWS = 4
 N_NEIGHBORS = 15
-# Of coordinates. Singular values of a walk along a curve differ by as little as 1e-5: with the usual tolerance, which
-# is right for clusters, their vectors are mixed, and the curve looks tangled.
+# Tolerance of coordinates. Singular values of a walk along a curve differ by only 1e-5. The default
+# tolerance, which suffices for clusters, mixes their vectors, and the curve crosses itself.
 _TOLERANCE = 1e-6
-# Most pairs whose distances are compared, and the seed that they are drawn with.
+# Maximum number of pairs whose distances are compared, and the seed of their draw.
 _N_PAIRS, _PAIR_SEED = 200_000, 0
 
 
 @dataclass(frozen=True)
 class Manifold:
-    """A manifold seen in two views.
+    """A manifold with two views.
 
-    Attributes
+    Parameters
     ----------
     name : str
-        As in the paper.
+        Name in the paper.
     make : callable
-        Returns a Bunch with views and target.
+        Returns a Bunch with `views` and `target`.
     kind : {"circle", "plane"}
-        The target is an angle, or two parameters.
-    times : tuple of int
-        Lengths that the contrastive strategy is run with besides the diffusion time.
+        The target is an angle ("circle") or two parameters ("plane").
+    times : tuple of int, default=()
+        Numbers of steps of the contrastive strategy besides the diffusion time.
     """
 
     name: str
@@ -89,15 +94,15 @@ class ManifoldRow:
     Attributes
     ----------
     manifold, method : str
-        What was run.
+        Names.
     draw : int
-        Number of the draw, 0 for a method that does not depend on chance.
+        Number of the draw, 0 for a method that is not random.
     t, length : int
-        Diffusion time of the data, steps of the trajectory (0 where there is none).
+        Diffusion time of the data, steps of the trajectory (0 without one).
     seconds : float
-        Of finding the coordinates.
+        Duration of the embedding.
     converged : bool
-        Whether everything reached its tolerance.
+        Whether every result is within its tolerance.
     trustworthiness, continuity, distances, parameter : float
         See :func:`measure`.
     """
@@ -122,15 +127,15 @@ class ManifoldResult:
     Attributes
     ----------
     manifold : Manifold
-        What was embedded.
-    variant : str
-        Of its views.
+        The manifold.
+    variant : {"published", "paper"}
+        Variant of its views and graphs.
     rows : list of ManifoldRow
-        In the order of METHODS.
+        One row for each embedding, in the order of METHODS.
     coordinates : dict of (method, draw) to (N, 2) arrays
         The embeddings.
     bunch : Bunch
-        The data.
+        The views and the target.
     """
 
     manifold: Manifold
@@ -143,24 +148,32 @@ class ManifoldResult:
 def prepare_manifold(
     name: str, variant: str = "published", n_samples: int | None = None, n_jobs: int | None = None
 ) -> tuple[Case, Bunch]:
-    """Make a manifold's views and operators; the points are the same at every call.
+    """Make the views and operators of a manifold; the points are the same at every call.
 
     Parameters
     ----------
     name : str
         One of MANIFOLDS.
-    variant : {"published", "paper"}
-        "published": views, graphs and diffusion time behind the published figures. "paper": all as the text says.
-    n_samples : int, optional
-        Number of points; as in the paper by default.
-    n_jobs : int or None
-        Threads.
+    variant : {"published", "paper"}, default="published"
+        "published": views, graphs and diffusion time of the published figures. "paper": those of
+        the paper's text.
+    n_samples : int, default=None
+        Number of points. None means the number in the paper.
+    n_jobs : int or None, default=None
+        Number of threads.
+
+    Returns
+    -------
+    Case
+        The operators.
+    Bunch
+        The views and the target.
     """
     manifold = MANIFOLDS[check_choice("name", name, list(MANIFOLDS))]
     preset = "published" if check_choice("variant", variant, VARIANTS) == "published" else None
     size = {}
     if n_samples is not None:
-        # With fewer, trustworthiness is not defined.
+        # Trustworthiness is undefined for fewer points.
         size["n_samples"] = check_integer("n_samples", n_samples, minimum=2 * N_NEIGHBORS + 1)
     bunch = manifold.make(**size, variant=variant)
     ops = build_operators(bunch.views, preset=preset, n_jobs=n_jobs)
@@ -169,26 +182,27 @@ def prepare_manifold(
 
 
 def measure(coordinates: Any, target: Any, kind: str) -> dict[str, float]:
-    """Return how well an embedding shows the manifold.
+    """Return the four measures of an embedding of a known manifold.
 
     Parameters
     ----------
     coordinates : (N, 2) array
         The embedding.
     target : (N,) or (N, 2) array
-        Angles of a circle, or parameters of a plane. The latter are scaled to unit variance: coordinates have no unit,
-        and by the longer side alone a strip would be called a plane.
+        Angles of a circle, or parameters of a plane. Parameters are scaled to unit variance;
+        otherwise an embedding of the longer side alone would score well.
     kind : {"circle", "plane"}
-        What the target is.
+        Type of the target.
 
     Returns
     -------
     dict
-        "trustworthiness" and "continuity" with 15 neighbours. "distances": rank correlation over a fixed random set of
-        pairs, arc lengths on the circle and Euclidean on the plane. "parameter": for a circle the circular rank
-        correlation of the angle with that of the embedding around its mean, in the better direction; for a plane
-        the rank correlation of each parameter with the coordinate that shows it best, averaged. Coordinates that are
-        constant have correlation 0.
+        "trustworthiness" and "continuity" with 15 neighbours. "distances": rank correlation over a
+        fixed random set of pairs; distances are arc lengths on the circle and Euclidean on the
+        plane. "parameter": for a circle, the circular rank correlation of the angle with the angle
+        of the embedding about its mean, in the better direction; for a plane, the mean over the
+        parameters of the largest rank correlation with a coordinate. Constant coordinates have
+        correlation 0.
     """
     found, truth = np.asarray(coordinates, dtype=float), np.asarray(target, dtype=float)
     circular = check_choice("kind", kind, KINDS) == "circle"
@@ -223,28 +237,32 @@ def run_manifold(
     Parameters
     ----------
     name, variant, n_samples, n_jobs
-        As of :func:`prepare_manifold`.
-    random_state : int, RandomState, Generator or None
-        One seed, one result. Draw k of every method has the first number of ``SeedSequence((seed, k))``.
+        See :func:`prepare_manifold`.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed. Draw k of every method uses the first number of ``SeedSequence((seed, k))``.
+
+    Returns
+    -------
+    ManifoldResult
     """
     seed = check_seed(random_state)
     case, bunch = prepare_manifold(name, variant, n_samples, n_jobs)
     manifold = MANIFOLDS[name]
     rows, coordinates = [], {}
-    for method in (*METHODS, *(f"MDT-CST(t={t})" for t in manifold.times if t != case.t)):
-        way = find_method(method)
-        for draw in range(way.repeats(N_DRAWS, 1)[0]):
+    names = (*METHODS, *(f"MDT-CST(t={t})" for t in manifold.times if t != case.t))
+    for method in map(find_method, names):
+        for draw in range(method.repeats(N_DRAWS, 1).searches):
             own_seed = int(np.random.SeedSequence((seed, draw)).generate_state(1)[0])
-            found, seconds, converged = observe(way, case, own_seed, n_jobs)
+            found = method.observe(case, own_seed, n_jobs)
             length = 0 if found.trajectory is None else len(found.trajectory)
             numbers = measure(found.coordinates, bunch.target, manifold.kind)
-            rows.append(ManifoldRow(name, method, draw, case.t, length, seconds, converged, **numbers))
-            coordinates[method, draw] = np.asarray(found.coordinates)
+            rows.append(ManifoldRow(name, method.name, draw, case.t, length, found.seconds, found.converged, **numbers))
+            coordinates[method.name, draw] = np.asarray(found.coordinates)
     return ManifoldResult(manifold, variant, rows, coordinates, bunch)
 
 
 def manifold_table(results: Sequence[ManifoldResult]) -> str:
-    """Return a Markdown table for each manifold: methods down, draws averaged, the four numbers across."""
+    """Return a Markdown table for each manifold; rows are methods, columns are means over draws."""
     return "\n\n".join(map(_one_table, results))
 
 
@@ -262,13 +280,13 @@ def _one_table(result: ManifoldResult) -> str:
 
 
 def _arcs(turns: NDArray[Any]) -> NDArray[Any]:
-    """Return the shorter way round for differences of angles."""
+    """Return the lengths of the shorter arcs for differences of angles."""
     turns = np.abs(turns) % (2 * np.pi)
     return np.asarray(np.minimum(turns, 2 * np.pi - turns))
 
 
 def _rank_correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Spearman's; 0 where one does not vary, of which SciPy makes a warning and nan."""
+    """Return Spearman's correlation, 0 for a constant argument (SciPy warns and returns nan)."""
     a, b = (ranks - ranks.mean() for ranks in (rankdata(x), rankdata(y)))
     norm = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / norm) if norm > 0 else 0.0

@@ -1,4 +1,4 @@
-"""The picture of a manifold: its views, and the embedding of every method, coloured by where the points truly are."""
+"""Figure of a manifold: its views, and the embedding of every method, coloured by the target."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from ._manifold import ManifoldResult
 _N_COLUMNS = 5
 # Inches.
 _WIDTH, _ROW_HEIGHT = 11.0, 2.1
-# Points so small that the strands of a curve stay apart; no blended colours, which double the size of a file.
+# Small points keep the strands of a curve apart. Blended colours would double the size of a file.
 _POINTS: dict[str, Any] = {"s": 1.4, "alpha": 1.0, "antialiased": False}
-# Colours of the target, and its name. Cyclic maps of even lightness fade into white somewhere; this one does not.
+# Colour map and name of the target. "hsv" is cyclic and, unlike cyclic maps of even lightness,
+# nowhere white.
 _COLORS = {"circle": ("hsv", "angle"), "plane": ("viridis", "$x_1$")}
-# The method of which every draw is shown, on rows of its own; of other methods it is the first.
+# Method of which every draw is shown, in separate rows. Of other methods the first draw is shown.
 _EVERY_DRAW = "MDT-Rand"
 
 
@@ -26,7 +27,7 @@ def draw_manifold(result: ManifoldResult) -> Any:
     Parameters
     ----------
     result : ManifoldResult
-        From :func:`run_manifold`.
+        Result of :func:`run_manifold`.
 
     Returns
     -------

@@ -1,10 +1,11 @@
-"""The figures of the published study."""
+"""Figures of the published study."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,34 +14,43 @@ from ... import plot
 from .._cases import with_noise
 from .._study import Study
 from .._tables import TITLES, competes
+from .._times import AS_CODED
 from ._manifold import ManifoldResult
 from ._manifold_picture import draw_manifold
-from ._published import AS_CODED, published_entropy, published_score
-from ._runs import PaperStudy
+from ._published import published_entropy, published_score
+from ._runs import PaperStudy, TreeSearch
 
 _PANEL = (3.4, 2.7)
 _COLUMNS = 4
 
 
-def draw_all(study: PaperStudy) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the figure of every picture."""
+@dataclass(frozen=True)
+class Picture:
+    """A matplotlib figure and the name of its file."""
+
+    name: str
+    figure: Any
+
+
+def draw_all(study: PaperStudy) -> Iterator[Picture]:
+    """Yield every figure."""
     table = study.tables["published"]
-    yield "prr", _draw_prr(table)
-    yield "views", _draw_views(table)
+    yield Picture("prr", _draw_prr(table))
+    yield Picture("views", _draw_views(table))
     for name, curves in study.noise.items():
-        yield f"noise-{name}", _draw_noise(name, study.profile.noise, curves)
-        yield f"views-{name}", _draw_noisy_views(study.profile.noise, curves, name)
-    yield "entropy", _draw_entropies(study)
+        yield Picture(f"noise-{name}", _draw_noise(name, study.profile.noise, curves))
+        yield Picture(f"views-{name}", _draw_noisy_views(study.profile.noise, curves, name))
+    yield Picture("entropy", _draw_entropies(study))
     if study.lengths is not None:
-        yield "lengths", _draw_lengths(study.lengths)
+        yield Picture("lengths", _draw_lengths(study.lengths))
     if study.tree is not None:
-        yield "tree", _draw_tree(*study.tree)
+        yield Picture("tree", _draw_tree(study.tree))
     for result in study.manifolds:
-        yield manifold_name(result), draw_manifold(result)
+        yield Picture(manifold_name(result), draw_manifold(result))
 
 
 def manifold_name(result: ManifoldResult) -> str:
-    """Return the name of a manifold's picture."""
+    """Return the name of the figure of a manifold."""
     return f"{result.manifold.name}-{result.variant}"
 
 
@@ -51,13 +61,13 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _grid(rows: int, columns: int) -> tuple[Any, Any]:
-    """Return a figure and its axes, a small panel each."""
+    """Return a figure and its grid of axes."""
     figure = _figure(_PANEL[0] * columns, _PANEL[1] * rows)
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def _panels(count: int) -> tuple[Any, Any]:
-    """Return a figure and so many axes, row by row."""
+    """Return a figure and `count` axes, row by row."""
     columns = min(_COLUMNS, count)
     figure, axes = _grid(math.ceil(count / columns), columns)
     for ax in axes.ravel()[count:]:
@@ -87,7 +97,7 @@ def _draw_views(table: Study) -> Any:
 
 
 def _draw_noise(name: str, levels: tuple[float, ...], curves: Study) -> Any:
-    """Ours to the left, published to the right, on one scale."""
+    """Draw our curves to the left and the published ones to the right, on one scale."""
     figure = _figure(11.0, 4.6)
     left, right = figure.subplots(1, 2, sharey=True)
     methods = _fusions(curves)
@@ -97,7 +107,7 @@ def _draw_noise(name: str, levels: tuple[float, ...], curves: Study) -> Any:
         if not m.endswith(AS_CODED)
         and not np.isnan(values := [_published_mean(with_noise(name, s), m) for s in levels]).all()
     }
-    # Those that were published come first, so that they have the same colours in both.
+    # Published methods come first, so that they have the same colours in both panels.
     ordered = [*theirs, *(m for m in methods if m not in theirs)]
     ours = {m: [_mean(curves, with_noise(name, s), m) for s in levels] for m in ordered}
     plot.quality(levels, ours, xlabel="noise s", ax=left)
@@ -130,7 +140,7 @@ def _draw_entropies(study: PaperStudy) -> Any:
 
 
 def _draw_lengths(lengths: Study) -> Any:
-    """AMI above, CH below, over the length of random trajectories."""
+    """Draw AMI (above) and CH (below) against the length of random trajectories."""
     figure, axes = _grid(2, len(lengths.datasets))
     times = [int(re.findall(r"t=(\d+)", method)[0]) for method in lengths.methods]
     for column, name in enumerate(lengths.datasets):
@@ -143,9 +153,9 @@ def _draw_lengths(lengths: Study) -> Any:
     return figure
 
 
-def _draw_tree(name: str, found: Any) -> Any:
-    ax = plot.tree(found)
-    ax.set_title(f"Beam search on {name}: {found.n_evaluations} words")
+def _draw_tree(tree: TreeSearch) -> Any:
+    ax = plot.tree(tree.result)
+    ax.set_title(f"Beam search on {tree.dataset}: {tree.result.n_evaluations} sequences")
     return ax.figure
 
 
@@ -156,4 +166,4 @@ def _mean(study: Study, dataset: str, method: str) -> float:
 
 def _published_mean(dataset: str, method: str) -> float:
     score = published_score(dataset, method, "ami")
-    return math.nan if score is None else score[0]
+    return math.nan if score is None else score.mean

@@ -1,46 +1,68 @@
-"""The figures that the paper's authors published, by data set and method.
+"""The numbers that the authors of the paper published, by data set and method.
 
-`published.json` holds for each data set the diffusion time `t`, the singular entropies of the mean walk at t = 1, 2,
-..., and for each method mean and standard deviation of AMI, ARI and CH over 100 runs (fractions, not percent). Those of
-beam and direct are over starts of k-means on one searched trajectory.
+`published.json` holds for each data set the singular entropies of the mean operator at t = 1, 2,
+..., and for each method mean and standard deviation of AMI, ARI and CH over 100 runs (fractions,
+not percent). The runs of beam and direct are starts of k-means on the answer of one search.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
+
+from .._times import AS_CODED
+
+
+@dataclass(frozen=True)
+class PublishedScore:
+    """Mean and standard deviation of one cell of the published tables."""
+
+    mean: float
+    std: float
 
 
 @functools.cache
 def published() -> dict[str, Any]:
-    """Return everything that was published."""
+    """Return the content of published.json."""
     text = resources.files(__package__).joinpath("published.json").read_text(encoding="utf-8")
     return dict(json.loads(text))
 
 
-# Names end like this where the authors' code departs from their text; the figures are those of the plain name.
-AS_CODED = " (as coded)"
-
-
-def published_time(dataset: str) -> int | None:
-    """Return the diffusion time of a data set, None where none was published."""
-    entry = published().get(dataset.removesuffix(AS_CODED))
-    return None if entry is None else int(entry["t"])
-
-
 def published_entropy(dataset: str) -> list[float] | None:
-    """Return the singular entropies of the mean walk at t = 1, 2, ..., None where none were published."""
+    """Return the published singular entropies of the mean operator of a data set.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of a data set or of a manifold.
+
+    Returns
+    -------
+    list of float or None
+        Entropies at t = 1, 2, ...; None if none were published.
+    """
     entry = published().get(dataset.removesuffix(AS_CODED), {})
     return None if "entropy" not in entry else list(entry["entropy"])
 
 
-def published_score(dataset: str, method: str, measure: str) -> tuple[float, float] | None:
-    """Return mean and standard deviation of a cell of the tables, None where there is none."""
+def published_score(dataset: str, method: str, measure: str) -> PublishedScore | None:
+    """Return one cell of the published tables.
+
+    Parameters
+    ----------
+    dataset, method : str
+        Names of the tables.
+    measure : str
+        "ami", "ari" or "ch".
+
+    Returns
+    -------
+    PublishedScore or None
+        None if there is no such cell.
+    """
     methods = published().get(dataset.removesuffix(AS_CODED), {}).get("methods", {})
     scores = methods.get(method.removesuffix(AS_CODED), {})
-    if measure not in scores:
-        return None
-    mean, deviation = scores[measure]
-    return float(mean), float(deviation)
+    return PublishedScore(*map(float, scores[measure])) if measure in scores else None

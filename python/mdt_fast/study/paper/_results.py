@@ -1,4 +1,4 @@
-"""results.md: the published study as a document, with its tables and figures."""
+"""Write the published study as a document, results.md, with tables and figures."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ..._support.files import replace_file
 from .._rows import MEASURES
 from .._study import Study
 from .._tables import TITLES, markdown_table
+from .._times import published_time
 from ._comparison import compare, dataset_table, differences, summary
 from ._manifold import manifold_table
 from ._pictures import draw_all, manifold_name
-from ._published import published_entropy, published_time
+from ._published import published_entropy
 from ._runs import PaperStudy, Profile
 
 IMAGES = "images/study"
@@ -26,16 +27,31 @@ _CHOICES = {"published": "published choices", None: "choices of the paper's text
 
 
 def write_results(study: PaperStudy, folder: Path, command: str) -> list[Path]:
-    """Write results.md, its pictures, and the tables in Markdown and LaTeX; return the paths."""
+    """Write results.md, its figures, and the tables in Markdown and LaTeX.
+
+    Parameters
+    ----------
+    study : PaperStudy
+        Result of :func:`run_paper`.
+    folder : Path
+        The folder. It is created if it does not exist.
+    command : str
+        Command that ran the study, for the text of the document.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
     import matplotlib.pyplot as plt
 
     (folder / IMAGES).mkdir(parents=True, exist_ok=True)
     written, pictures = [], {}
-    for name, figure in draw_all(study):
-        path = folder / IMAGES / f"{name}.png"
-        figure.savefig(path, dpi=_DPI)
-        plt.close(figure)
-        pictures[name] = f"![{name}]({IMAGES}/{name}.png)"
+    for picture in draw_all(study):
+        path = folder / IMAGES / f"{picture.name}.png"
+        picture.figure.savefig(path, dpi=_DPI)
+        plt.close(picture.figure)
+        pictures[picture.name] = f"![{picture.name}]({IMAGES}/{picture.name}.png)"
         written.append(path)
     for preset, table in study.tables.items():
         written += table.save_tables(folder / "tables" / (preset or "text"))
@@ -45,7 +61,7 @@ def write_results(study: PaperStudy, folder: Path, command: str) -> list[Path]:
 
 
 def _document(study: PaperStudy, pictures: dict[str, str], command: str) -> str:
-    """Fill in the template; a part for which there are no data says so."""
+    """Fill in the template. A part without data says "No data"."""
     table = study.tables["published"]
     cells = list(compare(table))
     compared = [name for name in table.datasets if any(cell.dataset == name for cell in cells)]
@@ -53,7 +69,7 @@ def _document(study: PaperStudy, pictures: dict[str, str], command: str) -> str:
         "command": command,
         "version": __version__,
         "amount": _amount(study.profile),
-        "missing": f"Not at hand, and therefore left out: {', '.join(study.missing) or 'nothing'}.",
+        "missing": f"Data sets that could not be loaded: {', '.join(study.missing) or 'nothing'}.",
         "summary": summary(cells),
         "differences": differences(cells),
         "comparison": _join(f"### {name}\n\n{dataset_table(name, cells)}" for name in compared),
@@ -77,15 +93,15 @@ def _document(study: PaperStudy, pictures: dict[str, str], command: str) -> str:
 
 
 def _join(parts: Iterable[str]) -> str:
-    return "\n\n".join(parts) or "No data at hand."
+    return "\n\n".join(parts) or "No data."
 
 
 def _tables(preset: str | None, table: Study) -> str:
     return _join(
         [
             f"## Tables: {_CHOICES[preset]}",
-            "The best fusion of each data set in bold, the second best in italics; single views (DM) and the true "
-            "labels do not compete. PRR is AMI relative to MDT-Rand, averaged over data sets.",
+            "The best score of each data set is in bold, the second best in italics. Single views (DM) and the true "
+            "labels are not ranked. PRR is AMI relative to MDT-Rand, averaged over data sets.",
             *(f"### {TITLES[measure]}\n\n{table.to_markdown(measure)}" for measure in MEASURES),
         ]
     )
@@ -94,10 +110,10 @@ def _tables(preset: str | None, table: Study) -> str:
 def _amount(profile: Profile) -> str:
     searches = f"{profile.n_searches} searches" if profile.n_searches > 1 else "one search"
     return (
-        f"A cell of the tables is {profile.n_runs} clusterings: as many draws of random trajectories, {searches} with "
-        f"{profile.n_runs // profile.n_searches} starts of k-means each, or as many starts on a baseline's one "
-        f"embedding. Along the noise curves there are {profile.noise_draws} draws, one search, and "
-        f"{profile.noise_runs} starts."
+        f"A cell of the tables is the mean of {profile.n_runs} clusterings: one for each draw of a random trajectory, "
+        f"{searches} with {profile.n_runs // profile.n_searches} starts of k-means each, or one start for each "
+        f"clustering of the embedding of a baseline. A point of the noise curves is the mean of "
+        f"{profile.noise_draws} draws, or of {profile.noise_runs} starts on one search or embedding."
     )
 
 
@@ -125,7 +141,7 @@ def _time_table(study: PaperStudy) -> str:
 
 
 def _seconds(table: Study) -> str:
-    """Candidates and seconds of the table, by data set."""
+    """Return a table of candidates and seconds, by data set."""
     rows, total = [], np.zeros(2)
     for dataset in table.datasets:
         searches = {(row.key, row.search): row for row in table.rows if row.dataset == dataset}.values()

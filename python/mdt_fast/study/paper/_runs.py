@@ -1,4 +1,4 @@
-"""The published study: its tables and curves, on the data at hand."""
+"""Run the published study on the data sets that can be loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._grid import prepared
 from .._study import REFERENCE, Study, run
 from ._manifold import MANIFOLDS, ManifoldResult, run_manifold
 
-# In the order of the paper's tables.
+# Data sets in the order of the paper's tables.
 DATASETS = (
     "K-MvMNIST", "L-MvMNIST", "Olivetti", "Yale", "100Leaves", "L-Isolet", "L-Isolet (as coded)", "MSRC-v5",
     "Multi-Feat", "Caltech101-7",
@@ -24,37 +24,38 @@ _SINGLE = ("True labels", "DM")
 _FUSED = ("CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean", "MDT-Mean")
 _SEARCHED = ("MDT-Direct", "MDT-BSC", "MDT-BSC (as coded)")
 _DRAWN = (REFERENCE, "MDT-Cvx-Rand")
-# Published on sets of up to 2,000 samples only, beyond which its loss, which looks at all pairs, takes minutes.
+# Published for data sets of up to 2,000 samples only. On larger ones its loss, a sum over all
+# pairs, takes minutes.
 _CONTRASTIVE = "MDT-CST"
-# Larger, and with noise as a parameter.
+# Larger data sets whose noise level is a parameter.
 NOISY = ("K-MvMNIST", "L-MvMNIST")
-# The sets of the paper's figure of quality against length.
+# Data sets of the paper's figure of quality against length.
 _LENGTH_DATASETS = ("100Leaves", "MSRC-v5", "Yale", "Multi-Feat", "L-Isolet", "Caltech101-7")
-# Times that an entropy was published at.
-_USUAL_TIMES, _MORE_TIMES = 50, {"Multi-Feat": 120}
+# Number of times at which an entropy was published.
+_DEFAULT_TIMES, _MORE_TIMES = 50, {"Multi-Feat": 120}
 _TREE_DATASETS = ("MSRC-v5", "Multi-Feat", "Olivetti", "100Leaves")
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is run.
+    """The amount of work of a study.
 
-    Attributes
+    Parameters
     ----------
     n_runs, n_searches : int
-        Of the tables, as in :func:`run`.
-    presets : tuple
-        Of the tables: the published choices, and the paper's text (None).
+        Numbers of clusterings and searches of the tables, see :func:`mdt_fast.study.run`.
+    presets : tuple of {"published", None}
+        Presets of the tables: the choices of the published code, and of the paper's text (None).
     noise : tuple of float
-        Noise of the MNIST sets along the curves.
+        Noise levels of the MNIST sets.
     noise_runs, noise_draws : int
-        Clusterings of a method, and random trajectories, at each.
+        Number of clusterings of a method, and of random trajectories, at each noise level.
     lengths : tuple of int
         Lengths of random trajectories.
     length_draws : int
-        How many of each.
-    variants : tuple of str
-        Of the manifolds: views and graphs of the published figures, and of the paper's text ("paper").
+        Number of random trajectories of each length.
+    variants : tuple of {"published", "paper"}
+        Variants of the manifolds.
     """
 
     n_runs: int
@@ -93,25 +94,33 @@ QUICK = Profile(
 )
 
 
+@dataclass(frozen=True)
+class TreeSearch:
+    """A beam search, and the name of its data set."""
+
+    dataset: str
+    result: SearchResult
+
+
 @dataclass
 class PaperStudy:
-    """Everything that the published tables and figures show.
+    """The results behind the published tables and figures.
 
     Attributes
     ----------
     profile : Profile
-        How much was run.
-    missing : dict
-        Data sets that are not at hand, and why.
+        Amount of work.
+    missing : dict of str to str
+        Data sets that could not be loaded, with the reason.
     tables : dict of preset to Study
-        The clustering tables.
-    noise : dict of name to Study
-        A data set for each noise.
-    lengths : Study
-        A method for each length.
-    times : dict of name to TimeSelection
-        Entropies of the mean walk.
-    tree : (name, SearchResult) or None
+        Clustering tables.
+    noise : dict of str to Study
+        For each MNIST set, a study with one data set for each noise level.
+    lengths : Study or None
+        A study with one method for each length of trajectories.
+    times : dict of str to TimeSelection
+        Entropies of the mean operator of each data set.
+    tree : TreeSearch or None
         A beam search.
     manifolds : list of ManifoldResult
         Helices and plane, in each variant.
@@ -123,7 +132,7 @@ class PaperStudy:
     noise: dict[str, Study] = field(default_factory=dict)
     lengths: Study | None = None
     times: dict[str, TimeSelection] = field(default_factory=dict)
-    tree: tuple[str, SearchResult] | None = None
+    tree: TreeSearch | None = None
     manifolds: list[ManifoldResult] = field(default_factory=list)
 
 
@@ -136,10 +145,35 @@ def run_paper(
     progress: bool | None = None,
     say: Callable[[str], object] = lambda text: None,
 ) -> PaperStudy:
-    """Run the published study on the data at hand; what is in the file `rows` already is not run again."""
-    names, missing = _at_hand()
+    """Run the published study on the data sets that can be loaded.
+
+    Parameters
+    ----------
+    profile : Profile
+        Amount of work: WHOLE or QUICK.
+    rows : path
+        CSV file of the rows. Rows that it already has are not computed again.
+    random_state : int, default=0
+        Seed.
+    n_jobs : int or None, default=None
+        Number of workers, see :func:`mdt_fast.study.run`.
+    progress : bool or None, default=None
+        Whether to show a bar; None shows it if the standard error is a terminal.
+    say : callable, default=does nothing
+        Gets a line of text at the beginning of each part.
+
+    Returns
+    -------
+    PaperStudy
+
+    Raises
+    ------
+    FileNotFoundError
+        If no data set can be loaded.
+    """
+    names, missing = _loadable()
     for name, reason in missing.items():
-        say(f"{name} is not at hand: {reason}")
+        say(f"{name} cannot be loaded: {reason}")
     if not names:
         raise FileNotFoundError(f"expected at least one of {', '.join(DATASETS)}, got none of them")
     study = PaperStudy(profile, missing)
@@ -170,12 +204,12 @@ def run_paper(
     say("Entropies, a search tree, manifolds")
     for dataset in map(find_dataset, names):
         ops = prepared(dataset, "published", None).ops
-        study.times[dataset.name] = select_time(ops, max_t=_MORE_TIMES.get(dataset.name, _USUAL_TIMES))
-    planted = next((name for name in _TREE_DATASETS if name in names), None)
-    if planted is not None:
-        case = prepared(find_dataset(planted), "published", None)
+        study.times[dataset.name] = select_time(ops, max_t=_MORE_TIMES.get(dataset.name, _DEFAULT_TIMES))
+    of_tree = next((name for name in _TREE_DATASETS if name in names), None)
+    if of_tree is not None:
+        case = prepared(find_dataset(of_tree), "published", None)
         found = search(case.ops, case.n_clusters, t=case.t, random_state=random_state, progress=False)
-        study.tree = (planted, found)
+        study.tree = TreeSearch(of_tree, found)
     study.manifolds = [
         run_manifold(name, variant=variant, random_state=random_state)
         for name in MANIFOLDS
@@ -184,8 +218,8 @@ def run_paper(
     return study
 
 
-def _at_hand() -> tuple[list[str], dict[str, str]]:
-    """Return the data sets that can be loaded, and the reasons why the others cannot."""
+def _loadable() -> tuple[list[str], dict[str, str]]:
+    """Return the names of the data sets that can be loaded, and why the others cannot."""
     names, missing = [], {}
     for name in DATASETS:
         try:

@@ -1,4 +1,4 @@
-"""Baselines that go along one view and back along another, with transposed walks: composite and cross diffusion."""
+"""Composite and cross diffusion: products of transition matrices and their transposes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,38 @@ _FORWARD, _TRANSPOSED = False, True
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CompositeDiffusion(Baseline):
-    """Composite diffusion (ComD) of two views: what they have in common, or what they see differently.
+    """Embed the samples of two views by composite diffusion (ComD).
+
+    The operator shows either the common structure of the views or their difference.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    operator : {"similarity", "difference"}
-        ``P_2 P_1^T + P_1 P_2^T``, whose first singular pair is dropped, or ``P_2 P_1^T - P_1 P_2^T``, which is
-        antisymmetric: its singular values come in pairs, and none is dropped.
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    operator : {"similarity", "difference"}, default="similarity"
+        "similarity": ``P_2 P_1^T + P_1 P_2^T``; its first singular pair is dropped. "difference":
+        ``P_2 P_1^T - P_1 P_2^T``, which is antisymmetric; its singular values come in pairs, and
+        none is dropped.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     singular_values_ : (n_components,) array
-        That belong to the coordinates.
+        Singular values of the coordinates.
+
+    References
+    ----------
+    T. Shnitzer, M. Ben-Chen, L. Guibas, R. Talmon and H.-T. Wu (2019), Recovering hidden components
+    in multimodal data with composite diffusion operators, SIAM J. Math. Data Sci. 1(3),
+    arXiv:1808.07312.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.CompositeDiffusion(2).fit_transform(views).shape
+    (150, 2)
     """
 
     operator: str = "similarity"
@@ -57,27 +73,46 @@ class CompositeDiffusion(Baseline):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CrossDiffusion(Baseline):
-    """Cross diffusion (CrD): similarities of each view diffused along the others, again and again.
+    """Embed samples by cross diffusion (CrD).
 
-    ``Q_v <- P_v (mean of the other Q_u) P_v^T``, beginning with ``Q_v = P_v``; the mean of the ``Q_v`` is decomposed.
-    With two views each Q is a product of walks and is never formed. With more, there is a dense (n_samples, n_samples)
-    matrix for each view.
+    Starting from ``Q_v = P_v``, each step replaces every ``Q_v`` by
+    ``P_v (mean of the other Q_u) P_v^T``. The operator is the mean of the ``Q_v``. With two views,
+    each ``Q_v`` is a product of transition matrices and is never formed. With more views, each
+    ``Q_v`` is a dense (n_samples, n_samples) matrix.
 
     Parameters
     ----------
-    n_components, n_clusters, n_init, and those of the graphs
-        As of :class:`Baseline`.
-    n_steps : int, optional
-        How often; by default 20, or 25 with ``preset="published"``.
-    memory_budget : int, optional
-        Bytes that the dense matrices may take; by default what is free.
+    n_components, n_clusters, n_init, ...
+        See :class:`Baseline`, also for the parameters of the graphs.
+    n_steps : int, default=None
+        Number of steps. None means 20, or 25 with ``preset="published"``.
+    memory_budget : int, default=None
+        Maximum number of bytes of the dense matrices. None means the free memory.
 
     Attributes
     ----------
-    embedding_, labels_, score_, operators_
-        As of :class:`Baseline`.
+    embedding_, labels_, score_, cluster_centers_, operators_
+        See :class:`Baseline`.
     singular_values_ : (n_components,) array
-        That belong to the coordinates.
+        Singular values of the coordinates.
+
+    Raises
+    ------
+    MemoryError
+        If there are more than two views and the dense matrices exceed the budget or the free
+        memory.
+
+    References
+    ----------
+    B. Wang, J. Jiang, W. Wang, Z.-H. Zhou and Z. Tu (2012), Unsupervised metric fusion by cross
+    diffusion, CVPR, doi:10.1109/CVPR.2012.6248029.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.baselines.CrossDiffusion(2).fit_transform(views).shape
+    (150, 2)
     """
 
     n_steps: Any = None
@@ -101,7 +136,7 @@ class CrossDiffusion(Baseline):
         n, n_views = ops.n_samples, ops.n_views
         rank = check_integer("n_components", n_components, minimum=1, maximum=max(n - 1, 1)) + 1
         tolerance = check_number("tol", self.tol)
-        # One matrix a view, their sum, and three on the way of a step.
+        # One matrix for each view, their sum, and three temporary ones.
         needed = (n_views + 4) * n * n * ops.dtype.itemsize
         what = f"CrossDiffusion of {n_views} views of {n} samples, which are dense matrices,"
         if self.memory_budget is not None and needed > check_number("memory_budget", self.memory_budget):
@@ -113,7 +148,8 @@ class CrossDiffusion(Baseline):
         for _ in range(steps):
             total = sum(Q[1:], Q[0])
             for view, P in enumerate(walks):
-                # P M P^T = (P (P M)^T)^T. Entries stay below 1: rows of P sum to 1, so it averages the entries of M.
+                # P M P^T = (P (P M)^T)^T. Rows of P sum to 1, so that entries are averages of those
+                # of M and stay below 1.
                 others = (total - Q[view]) / (n_views - 1)
                 Q[view] = (P @ (P @ others).T).T
         mean = sum(Q[1:], Q[0]) / n_views
@@ -124,6 +160,6 @@ class CrossDiffusion(Baseline):
 
 
 def _cross_chain(view: int, steps: int) -> list[tuple[int, bool]]:
-    """Return the factors of ``Q_view`` after some steps, the rightmost first: ``P_a ... P_b P_c P_b^T ... P_a^T``."""
-    there = [(view + step) % 2 for step in range(steps)]
-    return [(v, _TRANSPOSED) for v in there] + [((view + steps) % 2, _FORWARD)] + [(v, _FORWARD) for v in there[::-1]]
+    """Return the factors of ``Q_view = P_a ... P_b P_c P_b^T ... P_a^T``, the rightmost first."""
+    outer = [(view + step) % 2 for step in range(steps)]
+    return [(v, _TRANSPOSED) for v in outer] + [((view + steps) % 2, _FORWARD)] + [(v, _FORWARD) for v in outer[::-1]]
