@@ -56,7 +56,7 @@ def job(n: int, neighbors: str) -> dict[str, float]:
     mark()
     t = mdt.select_time(ops).t
     mark()
-    found = mdt.search(ops, CLUSTERS, t=t, max_steps=DEPTH, progress=False)
+    found = mdt.search(ops, CLUSTERS, strategy=mdt.strategies.Beam(max_steps=DEPTH), t=t, progress=False)
     mark()
     coordinates = mdt.embed(found.trajectory, CLUSTERS).coordinates
     labels = mdt.k_means(coordinates, CLUSTERS, n_init=10, random_state=0).labels

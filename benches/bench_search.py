@@ -42,11 +42,12 @@ def against_dense() -> None:
 
 def one_by_one(ops: mdt.OperatorSet, res: mdt.SearchResult) -> None:
     """Score the same sequences on one thread, each without reuse of the others."""
-    plan = ScoringPlan.check(ops, "calinski_harabasz", CLUSTERS, None, 1, 1e-3, None, None)
-    scoring = plan.make(ops, 0, 2**30, 1)
+    plan = ScoringPlan.check(mdt.Scoring(), mdt.strategies.Beam(), ops, CLUSTERS, None)
+    scorer = plan.scorer(ops, 0, 2**30, 1)
     for sequence, expected in zip(res.candidates, res.history["score"], strict=True):
-        [(score, _)], _ = scoring.score([ops.trajectory(sequence).weights], seconds=None, watch=lambda _: False)
-        assert score == expected
+        weights = [ops.trajectory(sequence).weights]
+        batch = scorer.score(weights, with_labels=False, seconds=None, watch=lambda _: False)
+        assert batch.candidates[0].score == expected
 
 
 def growth() -> None:

@@ -250,6 +250,8 @@ class TestTreeFunction:
     def test_bad_arguments(self, ops, plt):
         with pytest.raises(TypeError, match="result: expected a SearchResult, got Trajectory"):
             plot.tree(ops.trajectory([0]))
-        with pytest.raises(ValueError, match=r"result: expected sequences, .* got weights .*'mean'.* plot\.weights draws"):
+        with pytest.raises(
+            ValueError, match=r"result: expected sequences, .* got weights .*'mean'.* plot\.weights draws"
+        ):
             plot.tree(mdt.search(ops, n_clusters=2, strategy="mean", t=2))
         assert not plt.get_fignums()

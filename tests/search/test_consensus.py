@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from mdt_fast._search.consensus import draw_members
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt
 from helpers.consensus import K, N, assert_same, assert_valid, operators_of, overlapping, search, separate
 from mdt_fast._clusters.agreement import agree
-from mdt_fast._search.consensus import draw_members
 
 
 def composed_consensus(ops, found, n_clusters=K):

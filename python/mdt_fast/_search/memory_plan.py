@@ -47,9 +47,7 @@ def memory_left(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) -
         If scoring alone takes more than the limit.
     """
     operators = sum(P.data.nbytes + P.indices.nbytes + 8 * ops.n_samples for P in ops.views)
-    candidates = _core.plan_candidates(
-        ops.n_samples, operators, plan.n_components or 1, ops.dtype.itemsize, threads
-    )
+    candidates = _core.plan_candidates(ops.n_samples, operators, plan.n_components or 1, ops.dtype.itemsize, threads)
     stages = _stages(candidates)
     left = limit - sum(stages.values())
     if left < 0:

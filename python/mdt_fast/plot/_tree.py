@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._search.result import SearchResult, word_text
+from .._search.evaluation import sequence_text
+from .._search.result import SearchResult
 from ._canvas import axes_for, size_in_points
 from ._key import CONTINUOUS, draw_color_bar
 
@@ -147,7 +148,7 @@ def tree(
 
 
 def _shortened(sequence: tuple[int, ...]) -> str:
-    text = word_text(sequence[:_TITLE_STEPS]) + ("..." if len(sequence) > _TITLE_STEPS else "")
+    text = sequence_text(sequence[:_TITLE_STEPS]) + ("..." if len(sequence) > _TITLE_STEPS else "")
     return "\n".join(textwrap.wrap(text, 60, break_on_hyphens=True))
 
 

@@ -19,13 +19,12 @@ from sklearn.base import BaseEstimator, clone
 from .. import baselines
 from .._geometry.embedding import embed
 from .._operators.trajectory import Trajectory
+from .._search.scoring import Scoring
 from .._search.search import search
+from .._search.strategies import Beam, Contrastive, Direct, Mean, RandomSequences, RandomWeights, Strategy
 from .._support.warnings import ConvergenceWarning
 from ._cases import Case
 
-# The beam search of the authors' code differs from their text: the side on which a sequence grows,
-# the depth of the answer, and the number of dimensions of a score.
-_AS_CODED = {"answer": "last", "grow": "right", "n_components": 10}
 # A length other than the diffusion time: "MDT-Cvx-Rand(t=5)".
 _WITH_TIME = re.compile(r"(.+)\(t=(\d+)\)")
 _ONE_VIEW = re.compile(r"DM\(view (\d+)\)")
@@ -109,40 +108,43 @@ class Method(ABC):
 class Searched(Method):
     """A trajectory that a strategy of :func:`search` finds or draws."""
 
-    strategy: str
+    strategy: Strategy
     t: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    n_components: int | None = None
 
-    _DRAWN: ClassVar = ("random", "convex")
+    _DRAWN: ClassVar = (RandomSequences, RandomWeights)
     # Strategies whose answer does not depend on the seed.
-    _FIXED: ClassVar = ("mean", "contrastive")
+    _FIXED: ClassVar = (Mean, Contrastive)
 
     @property
     def settings(self) -> str:
-        """The strategy and its options."""
-        return f"{self.strategy} t={self.t} {dict(self.options)}"
+        """The strategy and the options that differ from their defaults."""
+        usual = type(self.strategy)().get_params()
+        options = {name: value for name, value in self.strategy.get_params().items() if value != usual[name]}
+        if self.n_components is not None:
+            options["n_components"] = self.n_components
+        return f"{self.strategy.name} t={self.t} {options}"
 
     def repeats(self, n_runs: int, n_searches: int) -> Repeats:
         """Cluster draws once, and searches several times, because each search may end elsewhere."""
-        if self.strategy in self._DRAWN:
+        if isinstance(self.strategy, self._DRAWN):
             return Repeats(n_runs, 1)
-        if self.strategy in self._FIXED:
+        if isinstance(self.strategy, self._FIXED):
             return Repeats(1, n_runs)
         return Repeats(n_searches, math.ceil(n_runs / n_searches))
 
     def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
         """Search, and embed the answer."""
-        compares = self.strategy not in (*self._DRAWN, *self._FIXED)
+        compares = not isinstance(self.strategy, (*self._DRAWN, *self._FIXED))
         found = search(
             case.ops,
             case.n_clusters if compares else None,
             strategy=self.strategy,
             t=self.t or case.t,
-            quality="calinski_harabasz" if compares else None,
+            quality=Scoring("calinski_harabasz" if compares else None, n_components=self.n_components),
             random_state=seed,
             n_jobs=n_jobs,
             progress=False,
-            **self.options,
         )
         assert found.trajectory is not None
         geometry = embed(found.trajectory, case.n_components, tol=case.tol, random_state=seed)
@@ -236,13 +238,15 @@ _KNOWN: dict[str, Method] = {
     each.name: each
     for each in (
         *(Fused(name, name) for name in ("CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean")),
-        Searched("MDT-Direct", "direct"),
-        Searched("MDT-BSC", "beam"),
-        Searched("MDT-BSC (as coded)", "beam", options=_AS_CODED),
-        Searched("MDT-Rand", "random"),
-        Searched("MDT-Cvx-Rand", "convex"),
-        Searched("MDT-CST", "contrastive"),
-        Searched("MDT-Mean", "mean"),
+        Searched("MDT-Direct", Direct()),
+        Searched("MDT-BSC", Beam()),
+        # The beam search of the authors' code differs from their text: the side on which a sequence
+        # grows, the depth of the answer, and the number of dimensions of a score.
+        Searched("MDT-BSC (as coded)", Beam(answer="last", grow="right"), n_components=10),
+        Searched("MDT-Rand", RandomSequences()),
+        Searched("MDT-Cvx-Rand", RandomWeights()),
+        Searched("MDT-CST", Contrastive()),
+        Searched("MDT-Mean", Mean()),
         TrueLabels(),
     )
 }

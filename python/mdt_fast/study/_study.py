@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .._support.progress import TaskProgress
 from .._support.arguments import RandomStateLike, check_choice, check_integer
 from .._support.files import replace_file
+from .._support.progress import TaskProgress
 from .._support.seed import check_seed
 from ._cases import check_datasets
 from ._grid import is_current, left_to_do, make_tasks, perform

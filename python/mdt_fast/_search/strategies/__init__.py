@@ -42,4 +42,6 @@ def make_strategy(strategy: Any) -> Strategy:
     if isinstance(strategy, (Trajectory, list, tuple, np.ndarray)):
         return Given(strategy)
     names = ", ".join(map(repr, BY_NAME))
-    raise TypeError(f"strategy: expected one of {names}, a Strategy, a sequence, weights or a Trajectory, got {strategy!r}")
+    raise TypeError(
+        f"strategy: expected one of {names}, a Strategy, a sequence, weights or a Trajectory, got {strategy!r}"
+    )

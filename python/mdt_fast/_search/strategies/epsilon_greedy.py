@@ -38,6 +38,4 @@ class EpsilonGreedy(LevelStrategy):
 
     def native(self, problem: Problem) -> _core.Strategy:
         """Return the strategy as an object of the core."""
-        return _core.EpsilonGreedy(
-            epsilon=self.epsilon, depth=problem.n_steps, side=self.grow, seed=problem.seed
-        )
+        return _core.EpsilonGreedy(epsilon=self.epsilon, depth=problem.n_steps, side=self.grow, seed=problem.seed)
