@@ -50,10 +50,11 @@ def against_dense() -> None:
 def one_by_one(ops: mdt.OperatorSet, res: mdt.SearchResult) -> None:
     """Score the same words from scratch on one thread, each by itself."""
     plan = ScoringPlan.check(ops, "calinski_harabasz", CLUSTERS, None, 1, 1e-3, None, None)
-    scoring = plan.make(ops, 0, 2**30, 1)
+    scorer = plan.make(ops, 0, 2**30, 1)
     for word, expected in zip(res.candidates, res.history["score"], strict=True):
-        [(score, _)], _ = scoring.score([ops.trajectory(word).weights], seconds=None, watch=lambda _: False)
-        assert score == expected
+        how = {"with_labels": False, "seconds": None, "watch": lambda _: False}
+        (found,) = scorer.score([ops.trajectory(word).weights], **how).candidates
+        assert found.score == expected
 
 
 def growth() -> None:

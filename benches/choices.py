@@ -61,9 +61,9 @@ def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple
     """Draw members once and combine them in several ways."""
     members = draw_members(ops, t, N_MEMBERS, np.random.default_rng(seed))
     plan = ScoringPlan.check(ops, "persistence", k, None, MEMBER_STARTS, 1e-3, None, None)
-    scoring = plan.make(ops, seed, 2**30, 1)
-    found, _ = scoring.label(members, seconds=None, watch=lambda _: False)
-    labels = np.stack([each[2] for each in found if each is not None])
+    scorer = plan.make(ops, seed, 2**30, 1)
+    found = scorer.score(members, with_labels=True, seconds=None, watch=lambda _: False).candidates
+    labels = np.stack([each.labels for each in found if each is not None])
     yield "members", labels
     yield "consensus of all", agree(labels, k, seed=seed, n_jobs=1)[0]
     criteria: dict[str, Callable[[np.ndarray], float]] = {

@@ -76,7 +76,7 @@ def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Cons
         console.document(
             {
                 "t": selection.t,
-                "trajectory": list(beam.trajectory_.word),
+                "trajectory": list(beam.trajectory_.sequence),
                 "methods": [dict(zip(header, row, strict=True)) for row in table],
                 "files": [str(path) for path in placed],
             }

@@ -180,7 +180,7 @@ def _steps(result: SearchResult) -> dict[str, Any]:
     """Return the answer as plain values: a word and weights, or the weights of each member of a consensus."""
     if result.trajectory is None:
         return {"word": None, "weights": None, "consensus": [member.weights.tolist() for member in result.members]}
-    word = result.trajectory.word
+    word = result.trajectory.sequence
     return {"word": None if word is None else list(word), "weights": result.trajectory.weights.tolist()}
 
 

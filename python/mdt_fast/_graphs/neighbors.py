@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _core
+from .._support.csr import without_empty_columns
 from .._support.memory import require
 from .approximate import find_effort
 from .views import Matrix, View
@@ -71,13 +72,14 @@ def search(view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int,
     """Find the neighbours of every sample, as `neighbors` of :func:`build_operators` says."""
     if metric == "precomputed":
         return _from_distance_matrix(view.data, n_neighbors, view.name)
-    return _from_table(*search_table(view, n_neighbors, metric, neighbors, seed, n_threads))
+    table = search_table(view, n_neighbors, metric, neighbors, seed, n_threads)
+    return _from_table(table.indices, table.distances, table.nearest_positive, table.exponent)
 
 
 def search_table(
     view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int, n_threads: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]:
-    """Return indices and distances of the neighbours in order, nearest positive distances, exponent."""
+) -> _core.NeighborTable:
+    """Return the neighbours of every sample in the order of their distances."""
     X: Any = view.data
     effort = find_effort(neighbors, view, metric)
     if effort is not None:
@@ -88,10 +90,8 @@ def search_table(
         X = X.toarray()
     try:
         if sparse.issparse(X):
-            # Only columns that are used count: hashed features may have millions of empty ones.
-            used, columns = np.unique(X.indices, return_inverse=True)
-            parts = (np.asarray(X.indptr, np.int64), columns.astype(np.int32), np.asarray(X.data, np.float64))
-            return _core.knn_sparse(max(len(used), 1), *parts, n_neighbors, metric, n_threads)
+            (rows,) = without_empty_columns(X)
+            return _core.knn_sparse(rows, n_neighbors, metric, n_threads)
         return _core.knn(X, n_neighbors, metric, "auto", n_threads)
     except ValueError as error:
         raise ValueError(f"Xs ({view.name}): {error}") from None

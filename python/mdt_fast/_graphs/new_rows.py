@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _core
+from .._support.csr import to_parts, to_scipy, without_empty_columns
 from .._support.memory import require
 from .._support.warnings import OperatorWarning
 from .approximate import is_search
 from .kernels import Bandwidth, KernelShape, call_kernel
 from .neighbors import NeighborGraph
 from .views import Matrix, View, check_views_like
-
-_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 # Who chose whom along an edge, as the core says it.
 _BOTH_SIDES = 3
@@ -89,9 +88,7 @@ def record(
     densities = None
     if anisotropy:
         densities = _core.density_factors(
-            graph.indptr,
-            graph.indices,
-            shape.values,
+            _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values),
             kernel=shape.shape,
             widths=shape.widths,
             diagonal=shape.diagonal,
@@ -147,14 +144,14 @@ def normalize_affinities(
             raise ValueError(f"{argument}: expected non-negative affinities, got {got}")
         sides = np.full(given.nnz, _BOTH_SIDES, dtype=np.uint8)
         nearest = np.zeros(view.n_samples, dtype=np.int32)
-        parts = _parts(given.indptr, given.indices, given.data)
-        made, lonely = _make_rows(
-            n_samples, parts, sides, nearest, kernel="given", widths=1.0, own_widths=1.0,
+        made = _core.cross_rows(
+            to_parts(given, np.float64), sides, nearest, kernel="given", widths=1.0, own_widths=1.0,
             symmetrize="max", densities=None, n_threads=n_threads,
         )  # fmt: skip
-        if len(lonely):
-            raise ValueError(f"{argument}: expected rows with a positive sum, got row {lonely[0]} that sums to 0")
-        rows.append(made)
+        if len(made.without_affinity):
+            got = f"row {made.without_affinity[0]} that sums to 0"
+            raise ValueError(f"{argument}: expected rows with a positive sum, got {got}")
+        rows.append(to_scipy(made.rows, n_samples))
     return rows
 
 
@@ -181,18 +178,18 @@ def _check_recipe(recipe: Recipe | None, name: str) -> Recipe:
 
 def _follow(recipe: Recipe, view: View, n_threads: int) -> sparse.csr_array:
     try:
-        edges, sides, nearest, scales = _find_edges(recipe, view, n_threads)
+        found = _find_edges(recipe, view, n_threads)
     except ValueError as error:
         raise ValueError(f"Xs_new ({view.name}): {error}") from None
-    if recipe.kernel is not None:
-        edges = (*edges[:2], _kernel_by_rows(recipe, edges, view.name))
+    edges = found.edges if recipe.kernel is None else _kernel_by_rows(recipe, found.edges, view.name)
     own_widths: Bandwidth = recipe.widths
     if recipe.fallback_width is not None:
-        own_widths = np.where(np.isfinite(scales), scales, recipe.fallback_width)
-    made, lonely = _make_rows(
-        len(recipe.radii), edges, sides, nearest, kernel=recipe.shape, widths=recipe.widths, own_widths=own_widths,
+        own_widths = np.where(np.isfinite(found.scales), found.scales, recipe.fallback_width)
+    made = _core.cross_rows(
+        edges, found.sides, found.nearest, kernel=recipe.shape, widths=recipe.widths, own_widths=own_widths,
         symmetrize=recipe.symmetrize, densities=recipe.densities, n_threads=n_threads,
     )  # fmt: skip
+    lonely = made.without_affinity
     if len(lonely):
         warnings.warn(
             f"{view.name}: {len(lonely)} new samples have no affinity to any training sample (the first is row "
@@ -200,53 +197,30 @@ def _follow(recipe: Recipe, view: View, n_threads: int) -> sparse.csr_array:
             OperatorWarning,
             stacklevel=4,
         )
-    return made
+    return to_scipy(made.rows, len(recipe.radii))
 
 
-def _find_edges(
-    recipe: Recipe, view: View, n_threads: int
-) -> tuple[_Rows, NDArray[np.uint8], NDArray[np.int32], NDArray[np.float64]]:
-    """Return edges to the training samples, who chose whom, nearest samples and scales."""
+def _find_edges(recipe: Recipe, view: View, n_threads: int) -> _core.CrossTable:
+    """Return the edges from new samples to the training samples."""
     X: Any = recipe.data
     new: Any = view.data
-    how = ((recipe.radii, recipe.last), recipe.n_neighbors, recipe.metric, n_threads)
+    how: dict[str, Any] = {"radii": recipe.radii, "last": recipe.last, "k": recipe.n_neighbors}
+    how.update(metric=recipe.metric, n_threads=n_threads)
     if sparse.issparse(X) and recipe.metric == "correlation":
         require(8 * X.shape[0] * X.shape[1], f"Xs_new ({view.name}): the correlation distance of a sparse view")
         X = X.toarray()
     if sparse.issparse(X):
-        new = sparse.csr_array(new)
-        # Only columns that are used count, as in training; their order, and so every sum, stays the same.
-        used, columns = np.unique(np.concatenate([X.indices, new.indices]), return_inverse=True)
-        of_x, of_new = np.split(columns.astype(np.int32), [X.nnz])
-        old_rows, new_rows = _parts(X.indptr, of_x, X.data), _parts(new.indptr, of_new, new.data)
-        return _core.cross_knn_sparse(max(len(used), 1), old_rows, new_rows, *how)
+        return _core.cross_knn_sparse(*without_empty_columns(X, sparse.csr_array(new)), **how)
     if sparse.issparse(new):
         require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse samples beside a dense view")
         new = new.toarray()
-    return _core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), *how)
+    return _core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), **how)
 
 
-def _kernel_by_rows(recipe: Recipe, edges: _Rows, name: str) -> NDArray[np.float64]:
-    """Ask the user's kernel row by row, so that no row can depend on another."""
+def _kernel_by_rows(recipe: Recipe, edges: _core.CsrParts, name: str) -> _core.CsrParts:
+    """Return the affinities of a kernel of the user's, called row by row, so that no row can depend on another."""
     assert recipe.kernel is not None
-    indptr, _, distances = edges
-    distances = np.ldexp(distances, recipe.exponent) if recipe.exponent else distances
-    rows = [distances[start:end] for start, end in pairwise(indptr)]
-    return np.concatenate([np.empty(0), *(call_kernel(recipe.kernel, row, name) for row in rows)])
-
-
-def _make_rows(
-    n_samples: int, edges: _Rows, sides: NDArray[np.uint8], nearest: NDArray[np.int32], **how: Any
-) -> tuple[sparse.csr_array, NDArray[np.int32]]:
-    indptr, indices, values, lonely = _core.cross_rows(n_samples, edges, sides, nearest, **how)
-    pointers: NDArray[Any] = indptr
-    if len(indices) <= np.iinfo(np.int32).max:
-        # SciPy wants both index arrays of one type.
-        pointers = indptr.astype(np.int32)
-    made = sparse.csr_array((values, indices, pointers), shape=(len(indptr) - 1, n_samples))
-    made.has_canonical_format = True
-    return made, lonely
-
-
-def _parts(indptr: Any, indices: Any, values: Any) -> _Rows:
-    return np.asarray(indptr, np.int64), np.asarray(indices, np.int32), np.asarray(values, np.float64)
+    distances = np.ldexp(edges.values, recipe.exponent) if recipe.exponent else edges.values
+    rows = [distances[start:end] for start, end in pairwise(edges.indptr)]
+    values = np.concatenate([np.empty(0), *(call_kernel(recipe.kernel, row, name) for row in rows)])
+    return _core.CsrParts(edges.n_cols, edges.indptr, edges.indices, values)

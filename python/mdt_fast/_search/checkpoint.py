@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
 from .._operators.operator_set import OperatorSet
 from .._support.files import replace_file
 
@@ -80,10 +81,10 @@ class Checkpoint:
         """Return what is known of a candidate."""
         return self._known.get(key_of(candidate))
 
-    def words(self) -> list[tuple[list[int], float, float]]:
-        """Return word, score and seconds of all known words."""
+    def words(self) -> list[_core.ScoredSequence]:
+        """Return score and seconds of all known words."""
         known = self._known.values()
-        return [(list(e.candidate), e.score, e.seconds) for e in known if isinstance(e.candidate, tuple)]
+        return [_core.ScoredSequence(e.candidate, e.score, e.seconds) for e in known if isinstance(e.candidate, tuple)]
 
     def add(self, evaluation: Evaluation) -> None:
         """Note an evaluation; the first one of a candidate counts."""
@@ -117,12 +118,12 @@ class Checkpoint:
 def fingerprint(ops: OperatorSet, features: list[Any]) -> str:
     """Return a digest of everything that scores are computed from."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(repr((ops._members, ops.n_views, ops.names)).encode())
-    for transition in ops._transitions:
+    digest.update(repr((ops.members, ops.n_views, ops.names)).encode())
+    for transition in ops.transitions:
         for part in (transition.indptr, transition.indices, transition.values):
             digest.update(np.ascontiguousarray(part).data)
     for view in features:
-        for part in view if isinstance(view, tuple) else (view,):
+        for part in (view.indptr, view.indices, view.values) if isinstance(view, _core.CsrParts) else (view,):
             digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
 

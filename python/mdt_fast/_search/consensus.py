@@ -100,9 +100,10 @@ def consensus_of(result: SearchResult, n_members: int, n_jobs: int | None) -> Se
     seed = settings["random_state"]
     rows = np.sort(np.argsort(-result.history["score"], kind="stable")[:count])
     members = [ops.trajectory(result.candidates[row]) for row in rows]
-    scoring = plan.make(ops, seed, 2**30, n_threads(jobs))
-    found, _ = scoring.label([member.weights for member in members], seconds=None, watch=lambda _: False)
-    labels = np.stack([each[2] for each in found if each is not None])
+    scorer = plan.make(ops, seed, 2**30, n_threads(jobs))
+    weights = [member.weights for member in members]
+    found = scorer.score(weights, with_labels=True, seconds=None, watch=lambda _: False).candidates
+    labels = np.stack([each.labels for each in found if each is not None and each.labels is not None])
     agreement = Agreement(members, rows, *agree(labels, settings["n_clusters"], seed=seed, n_jobs=jobs))
     score = quality.persistence(ops, agreement.labels, view_weights=settings["view_weights"])
     return replace(

@@ -39,7 +39,7 @@ class SearchRun:
     def __init__(
         self,
         ops: OperatorSet,
-        scoring: _core.Scoring,
+        scorer: _core.Scorer,
         checkpoint: Checkpoint,
         reporter: Reporter,
         *,
@@ -47,7 +47,7 @@ class SearchRun:
         time_limit: float | None,
     ) -> None:
         self.ops = ops
-        self._scoring = scoring
+        self._scorer = scorer
         self._checkpoint = checkpoint
         self._reporter = reporter
         self.max_evaluations = max_evaluations
@@ -68,26 +68,27 @@ class SearchRun:
         """Return the place of the first of the best scores."""
         return int(np.argmax(self.history["score"]))
 
-    def explore(self, strategy: tuple[Any, ...], *, last: bool) -> int:
+    def explore(self, strategy: _core.Strategy, *, answer: str) -> int:
         """Run a strategy over words; return the place of the answer."""
         known = self._checkpoint.words()
-        for word, score, _ in known:
-            self._reporter.add(len(word), score, is_new=False)
-        words, parents, scores, seconds, best, halt, unconverged = self._scoring.search(
+        for each in known:
+            self._reporter.add(len(each.sequence), each.score, is_new=False)
+        found = self._scorer.search(
             strategy,
             known=known,
             max_evaluations=self.max_evaluations,
             seconds=self._seconds_left(),
-            last=last,
+            answer=answer,
             watch=self._watch,
         )
-        self._n_unconverged += unconverged
-        for word, parent, score, took in zip(words, parents.tolist(), scores.tolist(), seconds.tolist(), strict=True):
-            evaluation = Evaluation(tuple(word), score, took)
+        self._n_unconverged += found.n_unconverged
+        columns = (found.parents.tolist(), found.scores.tolist(), found.seconds.tolist())
+        for sequence, parent, score, took in zip(found.sequences, *columns, strict=True):
+            evaluation = Evaluation(tuple(sequence), score, took)
             self._checkpoint.add(evaluation)
             self._append(evaluation, parent)
-        self.stopped = {None: None, "budget": "max_evaluations", "stopped": "time_limit"}[halt]
-        return best
+        self.stopped = {None: None, "budget": "max_evaluations", "stopped": "time_limit"}[found.stopped]
+        return found.best
 
     def score(self, candidates: Sequence[Candidate], *, with_labels: bool = False) -> list[float]:
         """Return the scores of words or weights; `find` then knows the labels too, if they are asked for."""
@@ -134,14 +135,13 @@ class SearchRun:
 
     def _compute(self, candidates: Sequence[Candidate], with_labels: bool) -> dict[object, Evaluation]:
         weights = [self.ops.trajectory(c).weights for c in candidates]
-        compute: Any = self._scoring.label if with_labels else self._scoring.score
-        found, unconverged = compute(weights, seconds=self._seconds_left(), watch=self._watch)
-        self._n_unconverged += unconverged
+        seconds = self._seconds_left()
+        found = self._scorer.score(weights, with_labels=with_labels, seconds=seconds, watch=self._watch)
+        self._n_unconverged += found.n_unconverged
         evaluations = {}
-        for candidate, parts in zip(candidates, found, strict=True):
-            if parts is not None:
-                score, seconds, *labels = parts
-                evaluations[key_of(candidate)] = Evaluation(candidate, score, seconds, labels=next(iter(labels), None))
+        for candidate, each in zip(candidates, found.candidates, strict=True):
+            if each is not None:
+                evaluations[key_of(candidate)] = Evaluation(candidate, each.score, each.seconds, labels=each.labels)
         return evaluations
 
     def _record(self, evaluation: Evaluation) -> bool:
@@ -160,11 +160,11 @@ class SearchRun:
         self.candidates.append(evaluation.candidate)
         self._rows.append((parent, len(evaluation.candidate), evaluation.score, evaluation.seconds))
 
-    def _watch(self, entries: Sequence[tuple[Sequence[int], float, float]]) -> bool:
+    def _watch(self, entries: Sequence[_core.ScoredSequence]) -> bool:
         """Take in what the core has scored, write and tell; return whether the time is up."""
-        for word, score, seconds in entries:
-            self._checkpoint.add(Evaluation(tuple(word), score, seconds))
-            self._reporter.add(len(word), score, is_new=True)
+        for each in entries:
+            self._checkpoint.add(Evaluation(tuple(each.sequence), each.score, each.seconds))
+            self._reporter.add(len(each.sequence), each.score, is_new=True)
         self._checkpoint.write_if_due()
         self._reporter.tell()
         limit, reporter = self._time_limit, self._reporter

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._clusters.k_means import MAX_ITER, TOL
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_integer, check_number
 from ..quality._contrastive import check_view_weights
@@ -21,7 +22,7 @@ QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence",
 QualityLike: TypeAlias = str | Callable[..., float] | None
 
 # Iterations of the solver, as in `embed`.
-_MAX_ITER = 300
+_EMBEDDING_MAX_ITER = 300
 # What the core counts with.
 _LARGEST = 2**32 - 1
 
@@ -97,11 +98,20 @@ class ScoringPlan:
             "view_weights": self.view_weights.tolist(),
         }
 
-    def make(self, ops: OperatorSet, seed: int, memory_budget: int, threads: int) -> _core.Scoring:
-        """Return the scoring; without a quality it can cluster but not score."""
+    def make(self, ops: OperatorSet, seed: int, memory_budget: int, threads: int) -> _core.Scorer:
+        """Return the scorer; without a quality it can cluster but not score."""
         clustering = None
         if self.n_clusters is not None and self.n_components is not None:
-            clustering = (self.n_clusters, self.n_components, self.n_init, self.tol, _MAX_ITER, seed)
+            clustering = _core.Clustering(
+                n_clusters=self.n_clusters,
+                n_components=self.n_components,
+                n_init=self.n_init,
+                max_iter=MAX_ITER,
+                tol=TOL,
+                embedding_tol=self.tol,
+                embedding_max_iter=_EMBEDDING_MAX_ITER,
+                seed=seed,
+            )
         quality: Any = self.quality
         if quality is None:
             quality = "contrastive" if clustering is None else "calinski_harabasz"
@@ -111,8 +121,8 @@ class ScoringPlan:
             def quality(labels: NDArray[np.int32], coordinates: NDArray[Any]) -> Any:
                 return judge(ops, labels, coordinates)
 
-        return _core.Scoring(
-            ops._core,
+        return _core.Scorer(
+            ops.native,
             quality,
             clustering=clustering,
             view_weights=self.view_weights.tolist(),
@@ -123,7 +133,6 @@ class ScoringPlan:
 
 
 def _double(rows: Any) -> Any:
-    if isinstance(rows, tuple):
-        n_columns, indptr, indices, values = rows
-        return (n_columns, indptr, indices, values.astype(np.float64))
+    if isinstance(rows, _core.CsrParts):
+        return _core.CsrParts(rows.n_cols, rows.indptr, rows.indices, rows.values.astype(np.float64))
     return np.require(rows, np.float64, ["C", "A"])

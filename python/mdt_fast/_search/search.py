@@ -255,7 +255,7 @@ def search(
         plan = replace(plan, view_weights=weights_of(stay_of(ops, agreed.labels)))
         settings.update(plan.settings())
         selected = agreed.t
-    scoring = plan.make(ops, seed, budget, n_threads(jobs))
+    scorer = plan.make(ops, seed, budget, n_threads(jobs))
     known = Checkpoint(checkpoint, {
         "version": _core.__version__,
         **settings,
@@ -264,23 +264,23 @@ def search(
     })  # fmt: skip
     time, depth = _lengths(name, given, settings, ops, n_jobs, selected)
     words = _word_strategy(name, depth, settings, ops)
-    n_total = _n_total(scoring, name, words, settings, count)
+    n_total = _n_total(ops, name, words, settings, count)
     if name == "exhaustive" and count is None and n_total is not None and n_total > _MANY:
         raise ValueError(
             f"max_steps: expected at most {_MANY:,} words for an exhaustive search, got {n_total:,} "
             f"({len(ops)} members, up to {depth} steps); max_evaluations allows more"
         )
     reporter = Reporter(progress, n_total)
-    run = SearchRun(ops, scoring, known, reporter, max_evaluations=count, time_limit=limit)
+    run = SearchRun(ops, scorer, known, reporter, max_evaluations=count, time_limit=limit)
     agreement = None
     try:
         if given is not None or name == "mean":
             candidate = _search_weights.uniform(ops, depth) if given is None else given
             best = _single(run, candidate, is_scored=quality is not None)
         elif quality is None:
-            best = _single(run, _draw(name, depth, words, ops, scoring, seed), is_scored=False)
+            best = _single(run, _draw(depth, words, ops, seed), is_scored=False)
         elif words is not None:
-            best = run.explore(words, last=answer == "last")
+            best = run.explore(words, answer=answer)
         elif is_consensus:
             assert plan.n_clusters is not None
             agreement = consensus(run, depth, plan.n_clusters, n_members=samples, seed=seed, n_jobs=jobs)
@@ -300,8 +300,8 @@ def search(
     history = run.history
     if agreement is None:
         trajectory = ops.trajectory(run.candidates[best])
-        clustered = scoring.cluster(trajectory.weights)
-        labels = None if clustered is None else clustered[0]
+        clustered = scorer.cluster(trajectory.weights)
+        labels = None if clustered is None else clustered.labels
         score = float(history["score"][best])
     else:
         trajectory, labels = None, agreement.labels
@@ -341,7 +341,7 @@ def _check_strategy(strategy: Any, ops: OperatorSet) -> tuple[str, Candidate | N
     else:
         known = ", ".join(map(repr, STRATEGIES))
         raise TypeError(f"strategy: expected one of {known}, a word, weights or a Trajectory, got {strategy!r}")
-    return "given", given.weights if given.word is None else given.word
+    return "given", given.weights if given.sequence is None else given.sequence
 
 
 def _left_over(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) -> int:
@@ -390,19 +390,20 @@ def _lengths(
     return time, most or (2 * time if name in _DEEP else time)
 
 
-def _word_strategy(name: str, depth: int, settings: dict[str, Any], ops: OperatorSet) -> tuple[Any, ...] | None:
+def _word_strategy(name: str, depth: int, settings: dict[str, Any], ops: OperatorSet) -> _core.Strategy | None:
     """Return a strategy over words as the core takes it, None for the others."""
     seed, side = settings["random_state"], settings["grow"]
     if name == "random":
         chances = _check_probabilities(settings["probabilities"], depth, len(ops))
-        return ("random", settings["n_samples"], chances.ravel().tolist(), seed)
+        return _core.RandomSequences(n=settings["n_samples"], probabilities=chances, seed=seed)
     if name in ("beam", "greedy"):
-        return ("beam", settings["beam_width"] if name == "beam" else 1, depth, side)
+        return _core.Beam(width=settings["beam_width"] if name == "beam" else 1, depth=depth, side=side)
     if name == "epsilon-greedy":
-        return (name, settings["epsilon"], depth, side, seed)
+        return _core.EpsilonGreedy(epsilon=settings["epsilon"], depth=depth, side=side, seed=seed)
     if name == "mcts":
-        return (name, settings["n_playouts"], depth, settings["exploration"], seed)
-    return (name, depth) if name == "exhaustive" else None
+        how = {"playouts": settings["n_playouts"], "exploration": settings["exploration"]}
+        return _core.Mcts(depth=depth, seed=seed, **how)
+    return _core.Exhaustive(depth=depth) if name == "exhaustive" else None
 
 
 def _check_probabilities(given: Any, t: int, n_members: int) -> NDArray[np.float64]:
@@ -424,11 +425,11 @@ def _check_probabilities(given: Any, t: int, n_members: int) -> NDArray[np.float
 
 
 def _n_total(
-    scoring: _core.Scoring, name: str, words: tuple[Any, ...] | None, settings: dict[str, Any], count: int | None
+    ops: OperatorSet, name: str, words: _core.Strategy | None, settings: dict[str, Any], count: int | None
 ) -> int | None:
     """Return how many candidates there will be at most."""
     if words is not None:
-        total = scoring.visits(words)
+        total = words.visits(len(ops))
     else:
         samples = settings["n_samples"]
         fixed = {
@@ -451,12 +452,10 @@ def _single(run: SearchRun, candidate: Candidate, *, is_scored: bool) -> int:
     return 0
 
 
-def _draw(
-    name: str, t: int, words: tuple[Any, ...] | None, ops: OperatorSet, scoring: _core.Scoring, seed: int
-) -> Candidate:
+def _draw(t: int, words: _core.Strategy | None, ops: OperatorSet, seed: int) -> Candidate:
     """Return the one random trajectory of a search that scores nothing: the first that it would score."""
-    if words is not None:
-        return tuple(scoring.first_word(words))
+    if isinstance(words, _core.RandomSequences):
+        return tuple(words.first(len(ops)))
     return _search_weights.draw_convex(ops, t, np.random.default_rng(seed))
 
 

@@ -7,6 +7,7 @@ are given; :func:`persistence` asks the walk itself. Nothing of size N x N is fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from .. import _core
 from .._graphs.views import Matrix, check_matrix
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_flag, check_integer
+from .._support.csr import to_parts
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 
@@ -59,7 +61,7 @@ def calinski_harabasz(
     per_view : bool
         Return the scores of the views, not their average.
     """
-    return _average(_core.calinski_harabasz, ops, labels, view_weights, features, per_view)
+    return _average(partial(_core.score_labels, "calinski_harabasz"), ops, labels, view_weights, features, per_view)
 
 
 @overload
@@ -90,7 +92,7 @@ def davies_bouldin(
     ops, labels, view_weights, features, per_view
         As for :func:`calinski_harabasz`.
     """
-    return _average(_core.davies_bouldin, ops, labels, view_weights, features, per_view)
+    return _average(partial(_core.score_labels, "davies_bouldin"), ops, labels, view_weights, features, per_view)
 
 
 @overload
@@ -116,7 +118,7 @@ def persistence(
     ops, labels, view_weights, per_view
         As for :func:`calinski_harabasz`.
     """
-    return _average(_core.persistence, ops, labels, view_weights, None, per_view)
+    return _average(partial(_core.score_labels, "persistence"), ops, labels, view_weights, None, per_view)
 
 
 @overload
@@ -176,7 +178,7 @@ def _average(
     per_view = check_flag("per_view", per_view)
     codes, n_labels = _check_labels(labels, ops.n_samples)
     weights = check_weights(view_weights, ops.n_views)
-    rows = ops._transitions[: ops.n_views] if features is None else check_features(features, ops)
+    rows = ops.transitions[: ops.n_views] if features is None else check_features(features, ops)
     threads = n_threads(ops.n_jobs)
     scores = np.array([score(view, codes, n_labels, threads) for view in rows])
     if per_view:
@@ -271,9 +273,5 @@ def check_features(features: Any, ops: OperatorSet) -> list[Any]:
         if matrix.shape[0] != ops.n_samples or matrix.shape[1] < 1:
             expected = f"{ops.n_samples} samples and at least 1 feature"
             raise ValueError(f"features[{v}]: expected {expected}, got shape {matrix.shape}")
-        if sparse.issparse(matrix):
-            indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-            rows.append((matrix.shape[1], indptr, indices, matrix.data))
-        else:
-            rows.append(matrix)
+        rows.append(to_parts(matrix) if sparse.issparse(matrix) else matrix)
     return rows
