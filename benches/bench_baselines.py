@@ -74,7 +74,7 @@ def run() -> None:
     for data in published_sets():
         ops = mdt.build_operators(data.views, n_jobs=THREADS)
         Ps = [P.toarray() for P in ops.views]
-        Ks = [np.asarray(t.degrees)[:, np.newaxis] * P for t, P in zip(ops._transitions, Ps, strict=True)]
+        Ks = [np.asarray(t.degrees)[:, np.newaxis] * P for t, P in zip(ops.transitions, Ps, strict=True)]
         is_large = ops.n_samples > LARGE
         # The choice of the times is not measured on either side.
         times = {"p-AD": 3, "ID": [3] * len(Ps)}

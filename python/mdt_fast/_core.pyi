@@ -1,56 +1,274 @@
-from collections.abc import Callable
+"""The compiled core: graphs, walks, trajectories, embeddings, clusters, scores and searches.
+
+Arrays are C-contiguous. `n_threads` never changes a result. Classes are immutable; those without a
+constructor are results. Shapes: N samples, M new samples, t steps, k components.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 __all__ = [
-    "DEBUG_BUILD",
-    "OperatorSet",
-    "Scoring",
-    "Transition",
-    "__version__",
-    "available_threads",
-    "bytes_moved",
-    "calinski_harabasz",
-    "consensus",
-    "contrastive",
-    "cpu_features",
-    "cross_knn",
-    "cross_knn_sparse",
-    "cross_rows",
-    "davies_bouldin",
-    "density_factors",
-    "embed",
-    "embed_chains",
-    "embed_multiview",
-    "k_means",
-    "knn",
-    "knn_approximate",
-    "knn_sparse",
-    "persistence",
-    "sample_rows",
+    "DEBUG_BUILD", "Beam", "Chain", "Clustered", "Clustering", "Consensus", "ContrastiveLoss", "Coordinates",
+    "CrossRows", "CrossTable", "CsrParts", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
+    "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
+    "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
+    "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
+    "cpu_features", "cross_knn", "cross_knn_sparse", "cross_rows", "density_factors", "embed", "embed_chains",
+    "embed_multiview", "k_means", "knn", "knn_approximate", "knn_sparse", "sample_rows", "score_labels",
     "silhouette",
-]
+]  # fmt: skip
 
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
 
-_Floats = NDArray[np.float64] | NDArray[np.float32]
-_Rows: TypeAlias = "Transition | _Floats | tuple[int, NDArray[np.int64], NDArray[np.int32], _Floats]"
-_Table = tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64], int]
-_CsrParts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
-_CrossTable = tuple[_CsrParts, NDArray[np.uint8], NDArray[np.int32], NDArray[np.float64]]
+_Float32 = NDArray[np.float32]
+_Float64 = NDArray[np.float64]
+_UInt8 = NDArray[np.uint8]
+_UInt32 = NDArray[np.uint32]
+_Int32 = NDArray[np.int32]
+_Int64 = NDArray[np.int64]
+_Floats = _Float32 | _Float64
+# One width for all samples, or one for each.
+_Widths = float | _Float64
+# Labels are scored on the rows of a walk, of a sparse matrix, or of an (N, d) array.
+_Rows: TypeAlias = "Transition | CsrParts | _Floats"
 
 def available_threads() -> int: ...
 def bytes_moved() -> int: ...
 def cpu_features() -> list[str]: ...
+
+@final
+class CsrParts:
+    """The arrays of a CSR matrix, with ascending columns in each row."""
+
+    def __new__(cls, n_cols: int, indptr: _Int64, indices: _Int32, values: _Floats) -> CsrParts: ...
+    n_cols: Final[int]
+    indptr: Final[_Int64]
+    indices: Final[_Int32]
+    values: Final[NDArray[Any]]
+
+# Neighbours.
+
+@final
+class NeighborTable:
+    """The k nearest other samples of each sample, by ascending (distance, index)."""
+
+    indices: Final[_Int32]  # (N, k)
+    distances: Final[_Float64]  # (N, k), in units of ``2**exponent``
+    # (N,): the smallest positive distance of each sample; infinity if there is none.
+    nearest_positive: Final[_Float64]
+    exponent: Final[int]  # 0, except for data of extreme scale
+
+# metric: "euclidean", "cosine", "correlation", "manhattan"; method: "auto", "scan", "tree".
+def knn(x: _Floats, k: int, metric: str, method: str, n_threads: int) -> NeighborTable: ...
+def knn_approximate(x: _Floats, k: int, metric: str, recall: float, seed: int, n_threads: int) -> NeighborTable: ...
+def knn_sparse(x: CsrParts, k: int, metric: str, n_threads: int) -> NeighborTable: ...
+
+@final
+class CrossTable:
+    """Edges from M new samples to N training samples."""
+
+    edges: Final[CsrParts]  # (M, N) distances, in the units of the training search
+    # Of each edge: 1 if the new sample chose the training sample, 2 if the converse holds, 3 if both.
+    sides: Final[_UInt8]
+    nearest: Final[_Int32]  # (M,): the nearest training sample
+    # (M,): the distance to the last chosen sample, the width of the adaptive kernel.
+    scales: Final[_Float64]
+
+# radii, last: distance and index of the last neighbour of each training sample.
+def cross_knn(
+    x: _Floats, new: _Float64, *, radii: _Float64, last: _Int32, k: int, metric: str, n_threads: int
+) -> CrossTable: ...
+def cross_knn_sparse(
+    x: CsrParts, new: CsrParts, *, radii: _Float64, last: _Int32, k: int, metric: str, n_threads: int
+) -> CrossTable: ...
+
+@final
+class CrossRows:
+    """Transition rows of M new samples."""
+
+    rows: Final[CsrParts]  # (M, N), each row sums to 1
+    # The new samples without any affinity, which step to their nearest sample.
+    without_affinity: Final[_Int32]
+
+# kernel: "squared", "linear", "binary", "given"; symmetrize: "mean", "max", "min".
+def cross_rows(
+    edges: CsrParts,
+    sides: _UInt8,
+    nearest: _Int32,
+    *,
+    kernel: str,
+    widths: _Widths,
+    own_widths: _Widths,
+    symmetrize: str,
+    densities: _Float64 | None,
+    n_threads: int,
+) -> CrossRows: ...
+def density_factors(
+    graph: CsrParts,
+    *,
+    kernel: str,
+    widths: _Widths,
+    diagonal: float,
+    symmetrize: str,
+    anisotropy: float,
+    n_threads: int,
+) -> _Float64: ...
+
+# Walks and trajectories.
+
+@final
+class Transition:
+    """A row-stochastic sparse (n, n) matrix, made from a matrix with float64 values."""
+
+    @staticmethod
+    def from_graph(
+        graph: CsrParts,
+        *,
+        kernel: str,
+        widths: _Widths,
+        diagonal: float,
+        symmetrize: str,
+        anisotropy: float,
+        single_precision: bool,
+        n_threads: int,
+    ) -> Transition: ...
+    @staticmethod
+    def from_affinity(
+        affinity: CsrParts, *, anisotropy: float, single_precision: bool, n_threads: int
+    ) -> Transition: ...
+    @staticmethod
+    def from_stochastic(
+        matrix: CsrParts, *, tolerance: float, single_precision: bool, n_threads: int
+    ) -> Transition: ...
+    @staticmethod
+    def restore(indptr: _Int64, indices: _Int32, values: _Floats, degrees: _Floats | None) -> Transition: ...
+    indptr: Final[_Int64]
+    indices: Final[_Int32]
+    values: Final[NDArray[Any]]
+    # (n,): row sums of the affinity up to a common factor; None if the walk is not reversible.
+    degrees: Final[NDArray[Any] | None]
+    n: Final[int]
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Power:
+    """The part ``weight * P_base^exponent`` of a member."""
+
+    base: Final[int]
+    exponent: Final[int]
+    weight: Final[float]
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Member:
+    """A member of an operator set, ``identity_share * I + uniform_share * 11^T / N + sum of powers``."""
+
+    @staticmethod
+    def walk(index: int) -> Member:
+        """Return the stored walk ``P_index``."""
+    @staticmethod
+    def mean(count: int) -> Member:
+        """Return the mean of the first `count` stored walks."""
+    @staticmethod
+    def identity() -> Member:
+        """Return the identity ``I``."""
+    @staticmethod
+    def uniform() -> Member:
+        """Return the jump to any sample with equal probability, ``11^T / N``."""
+    @staticmethod
+    def power(base: int, exponent: int) -> Member:
+        """Return ``P_base^exponent``."""
+    @staticmethod
+    def teleport(base: int, alpha: float, exponent: int | None = None) -> Member:
+        """Return ``alpha P_base + (1 - alpha) P_base^exponent``; None replaces the power by the uniform jump."""
+    kind: Final[str]  # The name of the constructor
+    identity_share: Final[float]
+    uniform_share: Final[float]
+    powers: Final[tuple[Power, ...]]  # By ascending (base, exponent)
+    bases: Final[tuple[int, ...]]  # The stored walks of the powers, ascending
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Stationary:
+    """A stationary distribution, its residual ``sum |W^T pi - pi|``, and the number of passes."""
+
+    distribution: Final[_Float64]
+    residual: Final[float]
+    n_iterations: Final[int]
+
+@final
+class EntropyEstimate:
+    """The estimated entropy of the singular values of ``W^time``, and its standard error."""
+
+    time: Final[int]
+    entropy: Final[float]
+    error: Final[float]
+    n_column_steps: Final[int]  # Products of one vector with one step
+
+@final
+class OperatorSet:
+    """Members over stored walks. `weights` are those of a trajectory W, (t, members), the first step first."""
+
+    def __new__(cls, transitions: Sequence[Transition], members: Sequence[Member]) -> OperatorSet: ...
+    def apply(self, weights: _Float64, block: _Floats, transposed: bool, n_threads: int) -> NDArray[Any]: ...
+    def to_sparse(
+        self,
+        weights: _Float64,
+        *,
+        prune_below: float,
+        top: int | None,
+        prune_each_step: bool,
+        memory_limit: int,
+        n_threads: int,
+    ) -> CsrParts: ...
+    def stationary_distribution(
+        self, weights: _Float64, tolerance: float, max_iterations: int, n_threads: int
+    ) -> Stationary: ...
+    def diffusion_distances(
+        self, weights: _Float64, rows: list[int], inverse_weights: _Float64 | None, n_threads: int
+    ) -> _Float64: ...
+    def singular_entropy(
+        self,
+        weights: _Float64,
+        times: list[int],
+        *,
+        n_vectors: int,
+        n_deflated: int,
+        max_steps: int,
+        tolerance: float,
+        seed: int,
+        n_threads: int,
+    ) -> list[EntropyEstimate]: ...
+
+# Embeddings.
+
+@final
+class Embedded:
+    """The leading pairs of a trajectory W."""
+
+    coordinates: Final[NDArray[Any]]  # (N, k), ``W @ functions``
+    functions: Final[NDArray[Any]]  # (N, k)
+    # Singular values or eigenvalues of all computed pairs, the dropped one first.
+    values: Final[_Float64]
+    residuals: Final[_Float64]
+    converged: Final[bool]
+    # Number of columns to which W or its transpose was applied.
+    n_applications: Final[int]
+
+# decomposition: "uniform", "stationary" (requires pi), "eigen", "eigen-stationary".
 def embed(
     operators: OperatorSet,
-    weights: NDArray[np.float64],
+    weights: _Float64,
     *,
     decomposition: str,
-    pi: NDArray[np.float64] | None,
+    pi: _Float64 | None,
     n_components: int,
     drop_first: bool,
     tolerance: float,
@@ -58,10 +276,34 @@ def embed(
     seed: int,
     start: _Floats | None,
     n_threads: int,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool, int]: ...
+) -> Embedded: ...
+
+@final
+class Coordinates:
+    """Coordinates (one row for each sample or state), values and residuals, the dropped pair first in both."""
+
+    coordinates: Final[NDArray[Any]]
+    values: Final[_Float64]
+    residuals: Final[_Float64]
+    converged: Final[bool]
+
+@final
+class Factor:
+    """The stored walk ``P_walk``, or its transpose."""
+
+    def __new__(cls, walk: int, *, transposed: bool) -> Factor: ...
+    walk: Final[int]
+    transposed: Final[bool]
+
+@final
+class Chain:
+    """A weight times a product of factors, in the order of application: the rightmost factor first."""
+
+    def __new__(cls, factors: Sequence[Factor], *, weight: float) -> Chain: ...
+
 def embed_chains(
     operators: OperatorSet,
-    chains: list[tuple[float, list[tuple[int, bool]]]],
+    chains: Sequence[Chain],
     *,
     n_components: int,
     drop_first: bool,
@@ -69,7 +311,7 @@ def embed_chains(
     max_iterations: int,
     seed: int,
     n_threads: int,
-) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool]: ...
+) -> Coordinates: ...
 def embed_multiview(
     operators: OperatorSet,
     *,
@@ -79,210 +321,214 @@ def embed_multiview(
     max_iterations: int,
     seed: int,
     n_threads: int,
-) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64], bool]: ...
-def knn(x: _Floats, k: int, metric: str, method: str, n_threads: int) -> _Table: ...
-def knn_approximate(x: _Floats, k: int, metric: str, recall: float, seed: int, n_threads: int) -> _Table: ...
-def knn_sparse(
-    n_cols: int,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float64],
-    k: int,
-    metric: str,
-    n_threads: int,
-) -> _Table: ...
+) -> Coordinates: ...
+
+# Clusters and scores.
+
+@final
+class KMeans:
+    """The best of several starts of k-means."""
+
+    # (N,), numbered in the order of the first sample of each cluster.
+    labels: Final[_Int32]
+    centers: Final[_Float64]
+    inertia: Final[float]
+    n_iter: Final[int]
+    converged: Final[bool]
+
 def k_means(
     x: _Floats, *, n_clusters: int, n_init: int, max_iter: int, tol: float, seed: int, n_threads: int
-) -> tuple[NDArray[np.int32], NDArray[np.float64], float, int, bool]: ...
-def calinski_harabasz(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
-def davies_bouldin(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
-def persistence(rows: _Rows, labels: NDArray[np.uint32], n_labels: int, n_threads: int) -> float: ...
+) -> KMeans: ...
+
+@final
+class Consensus:
+    """The leading eigenvectors, (N, k), of the matrix that counts how often two samples are together."""
+
+    coordinates: Final[_Float64]
+    eigenvalues: Final[_Float64]
+
 def consensus(
-    labels: NDArray[np.uint32], *, n_labels: int, n_components: int, seed: int, n_threads: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    labels: _UInt32,
+    *,
+    n_labels: int,
+    n_components: int,
+    tolerance: float,
+    max_iterations: int,
+    seed: int,
+    n_threads: int,
+) -> Consensus: ...
+
+# quality: "calinski_harabasz", "davies_bouldin", "silhouette" (of all rows), "persistence".
+def score_labels(quality: str, rows: _Rows, labels: _UInt32, n_labels: int, n_threads: int) -> float: ...
 def silhouette(
-    rows: _Rows, labels: NDArray[np.uint32], n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
+    rows: _Rows, labels: _UInt32, n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
 ) -> float: ...
-def sample_rows(n: int, sample_size: int, seed: int) -> NDArray[np.uint32]: ...
+def sample_rows(n: int, sample_size: int, seed: int) -> _UInt32: ...
+
+@final
+class ContrastiveLoss:
+    """The contrastive loss, and its gradient with respect to the weights: (t, members), or empty."""
+
+    loss: Final[float]
+    gradient: Final[_Float64]
+
 def contrastive(
     operators: OperatorSet,
-    weights: NDArray[np.float64],
-    view_weights: NDArray[np.float64],
+    weights: _Float64,
+    view_weights: _Float64,
     rows: list[int] | None,
     *,
     include_self: bool,
     gradient: bool,
     n_threads: int,
-) -> tuple[float, NDArray[np.float64]]: ...
-def cross_knn(
-    x: _Floats,
-    new: NDArray[np.float64],
-    reach: tuple[NDArray[np.float64], NDArray[np.int32]],
-    k: int,
-    metric: str,
-    n_threads: int,
-) -> _CrossTable: ...
-def cross_knn_sparse(
-    n_cols: int,
-    x: _CsrParts,
-    new: _CsrParts,
-    reach: tuple[NDArray[np.float64], NDArray[np.int32]],
-    k: int,
-    metric: str,
-    n_threads: int,
-) -> _CrossTable: ...
-def cross_rows(
-    n_cols: int,
-    edges: _CsrParts,
-    sides: NDArray[np.uint8],
-    nearest: NDArray[np.int32],
-    *,
-    kernel: str,
-    widths: float | NDArray[np.float64],
-    own_widths: float | NDArray[np.float64],
-    symmetrize: str,
-    densities: NDArray[np.float64] | None,
-    n_threads: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]: ...
-def density_factors(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    distances: NDArray[np.float64],
-    *,
-    kernel: str,
-    widths: float | NDArray[np.float64],
-    diagonal: float,
-    symmetrize: str,
-    anisotropy: float,
-    n_threads: int,
-) -> NDArray[np.float64]: ...
+) -> ContrastiveLoss: ...
+
+# Searches.
+
+@disjoint_base
+class Strategy:
+    """The way in which a search chooses sequences. `depth` is the largest number of steps."""
+
+    def visits(self, n_members: int) -> int:
+        """Return the largest number of sequences that are visited."""
 
 @final
-class Transition:
-    @staticmethod
-    def from_graph(
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        distances: NDArray[np.float64],
-        *,
-        kernel: str,
-        widths: float | NDArray[np.float64],
-        diagonal: float,
-        symmetrize: str,
-        anisotropy: float,
-        single: bool,
-        n_threads: int,
-    ) -> Transition: ...
-    @staticmethod
-    def from_affinity(
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        values: NDArray[np.float64],
-        *,
-        anisotropy: float,
-        single: bool,
-        n_threads: int,
-    ) -> Transition: ...
-    @staticmethod
-    def from_stochastic(
-        indptr: NDArray[np.int64],
-        indices: NDArray[np.int32],
-        values: NDArray[np.float64],
-        *,
-        tolerance: float,
-        single: bool,
-        n_threads: int,
-    ) -> Transition: ...
-    @staticmethod
-    def restore(
-        indptr: NDArray[np.int64], indices: NDArray[np.int32], values: _Floats, degrees: _Floats | None
-    ) -> Transition: ...
-    @property
-    def indptr(self) -> NDArray[np.int64]: ...
-    @property
-    def indices(self) -> NDArray[np.int32]: ...
-    @property
-    def values(self) -> NDArray[Any]: ...
-    @property
-    def degrees(self) -> NDArray[Any] | None: ...
-    @property
-    def n(self) -> int: ...
-    def __reduce__(self) -> tuple[Any, ...]: ...
+class Beam(Strategy):
+    """Extend the `width` best sequences of each length; `side` ("left", "right") is that of a new factor."""
+
+    def __new__(cls, *, width: int, depth: int, side: str) -> Beam: ...
 
 @final
-class OperatorSet:
-    def __new__(cls, transitions: list[Transition], members: list[tuple[Any, ...]]) -> OperatorSet: ...
-    def apply(self, weights: NDArray[np.float64], block: _Floats, transposed: bool, n_threads: int) -> NDArray[Any]: ...
-    def to_sparse(
-        self,
-        weights: NDArray[np.float64],
+class EpsilonGreedy(Strategy):
+    """Extend one sequence by its best step or, with probability `epsilon`, by a random one."""
+
+    def __new__(cls, *, epsilon: float, depth: int, side: str, seed: int) -> EpsilonGreedy: ...
+
+@final
+class Mcts(Strategy):
+    """Search the tree of sequences guided by upper confidence bounds."""
+
+    def __new__(cls, *, playouts: int, depth: int, exploration: float, seed: int) -> Mcts: ...
+
+@final
+class RandomSequences(Strategy):
+    """Draw `n` sequences; `probabilities` (t, members) are those of the members at each step."""
+
+    def __new__(cls, *, n: int, probabilities: _Float64, seed: int) -> RandomSequences: ...
+    def first(self, n_members: int) -> list[int]:
+        """Return the first sequence that is drawn."""
+
+@final
+class Exhaustive(Strategy):
+    """Visit all sequences."""
+
+    def __new__(cls, *, depth: int) -> Exhaustive: ...
+
+@final
+class Clustering:
+    """The way from a trajectory to labels; `max_iter` and `tol` are those of k-means."""
+
+    def __new__(
+        cls,
         *,
-        prune_below: float,
-        top: int | None,
-        prune_each_step: bool,
-        memory_limit: int,
-        n_threads: int,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]: ...
-    def stationary_distribution(
-        self, weights: NDArray[np.float64], tolerance: float, max_iterations: int, n_threads: int
-    ) -> tuple[NDArray[np.float64], float, int]: ...
-    def diffusion_distances(
-        self,
-        weights: NDArray[np.float64],
-        rows: list[int],
-        inverse_weights: NDArray[np.float64] | None,
-        n_threads: int,
-    ) -> NDArray[np.float64]: ...
-    def singular_entropy(
-        self,
-        weights: NDArray[np.float64],
-        times: list[int],
-        *,
-        n_vectors: int,
-        n_deflated: int,
-        max_steps: int,
-        tolerance: float,
+        n_clusters: int,
+        n_components: int,
+        n_init: int,
+        max_iter: int,
+        tol: float,
+        embedding_tol: float,
+        embedding_max_iter: int,
         seed: int,
-        n_threads: int,
-    ) -> tuple[list[float], list[float], list[int]]: ...
+    ) -> Clustering: ...
 
 @final
-class Scoring:
+class ScoredSequence:
+    """A sequence, its score, and the seconds that the score took."""
+
+    def __new__(cls, sequence: Sequence[int], score: float, seconds: float) -> ScoredSequence: ...
+    sequence: Final[list[int]]
+    score: Final[float]
+    seconds: Final[float]
+
+@final
+class Searched:
+    """The visited sequences in the order of the strategy."""
+
+    sequences: Final[list[list[int]]]
+    # Place of the sequence that is one step shorter; -1 if it was not visited.
+    parents: Final[_Int64]
+    scores: Final[_Float64]
+    seconds: Final[_Float64]
+    best: Final[int]  # Place of the answer
+    # None, or "budget" after `max_evaluations`, or "stopped" after `seconds` or by `watch`.
+    stopped: Final[str | None]
+    # Number of candidates whose embedding did not reach its tolerance.
+    n_unconverged: Final[int]
+
+@final
+class Evaluated:
+    """The score of a candidate, the seconds that it took, and its labels if they were requested."""
+
+    score: Final[float]
+    seconds: Final[float]
+    labels: Final[_Int32 | None]
+
+@final
+class EvaluatedBatch:
+    """Candidates in the order given, None for those not reached in time."""
+
+    candidates: Final[list[Evaluated | None]]
+    n_unconverged: Final[int]
+
+@final
+class Clustered:
+    """Labels and coordinates of a trajectory; whether the embedding reached its tolerance."""
+
+    labels: Final[_Int32]
+    coordinates: Final[NDArray[Any]]
+    converged: Final[bool]
+
+@final
+class Scorer:
+    """Scores trajectories; higher is better.
+
+    `quality` is the name of a score ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence",
+    "contrastive") or a function of labels and coordinates. `features` replace the rows of the walks if
+    they are given, one for each view. `watch` is called on the calling thread, at intervals, with the
+    sequences scored since its last call; it stops the work by returning True. No candidate is begun after
+    `seconds`, but at least one is scored.
+    """
+
     def __new__(
         cls,
         operators: OperatorSet,
-        quality: Any,
+        quality: str | Callable[[_Int32, NDArray[Any]], float],
         *,
-        clustering: tuple[int, int, int, float, int, int] | None,
+        clustering: Clustering | None,
         view_weights: list[float],
-        features: list[Any],
+        features: Sequence[_Float64 | CsrParts],
         memory_budget: int,
         n_threads: int,
-    ) -> Scoring: ...
-    def visits(self, strategy: tuple[Any, ...]) -> int: ...
-    def first_word(self, strategy: tuple[Any, ...]) -> list[int]: ...
+    ) -> Scorer: ...
     def search(
         self,
-        strategy: tuple[Any, ...],
+        strategy: Strategy,
         *,
-        known: list[tuple[list[int], float, float]],
+        known: Sequence[ScoredSequence],
         max_evaluations: int | None,
         seconds: float | None,
-        last: bool,
-        watch: Callable[[list[tuple[list[int], float, float]]], bool],
-    ) -> tuple[list[list[int]], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int, str | None, int]: ...
+        answer: str,
+        watch: Callable[[list[ScoredSequence]], bool],
+    ) -> Searched:
+        """Run a strategy; `answer` is "any" (the best sequence) or "last" (the best of the longest)."""
     def score(
         self,
-        candidates: list[NDArray[np.float64]],
+        candidates: Sequence[_Float64],
         *,
+        with_labels: bool,
         seconds: float | None,
-        watch: Callable[[list[tuple[list[int], float, float]]], bool],
-    ) -> tuple[list[tuple[float, float] | None], int]: ...
-    def label(
-        self,
-        candidates: list[NDArray[np.float64]],
-        *,
-        seconds: float | None,
-        watch: Callable[[list[tuple[list[int], float, float]]], bool],
-    ) -> tuple[list[tuple[float, float, NDArray[np.int32]] | None], int]: ...
-    def cluster(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[Any], bool] | None: ...
+        watch: Callable[[list[ScoredSequence]], bool],
+    ) -> EvaluatedBatch:
+        """Score trajectories given by their weights."""
+    def cluster(self, weights: _Float64) -> Clustered | None:
+        """Cluster a trajectory given by its weights; None without a clustering."""

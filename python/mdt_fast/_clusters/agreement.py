@@ -24,6 +24,9 @@ from .k_means import k_means
 
 # Starts of k-means.
 _STARTS = 10
+# Tolerance and largest number of iterations of the eigensolver.
+_TOLERANCE = 1e-6
+_MAX_ITER = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +75,15 @@ class Agreement(CombinedLabels):
 
 def agree(labels: NDArray[np.int32], n_clusters: int, *, seed: int, n_jobs: int | None) -> CombinedLabels:
     """Combine the rows of `labels`, one labelling of the samples in each."""
-    vectors, _ = _core.consensus(
+    vectors = _core.consensus(
         np.ascontiguousarray(labels, dtype=np.uint32),
         n_labels=int(labels.max()) + 1,
         n_components=min(n_clusters, labels.shape[1]),
+        tolerance=_TOLERANCE,
+        max_iterations=_MAX_ITER,
         seed=seed,
         n_threads=n_threads(n_jobs),
-    )
+    ).coordinates
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     embedding = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     clusters = k_means(embedding, n_clusters, n_init=_STARTS, random_state=seed, n_jobs=n_jobs).labels

@@ -17,6 +17,9 @@ from .._support.threads import n_threads
 
 # The core stores counts in 32 bits.
 _LARGEST = 2**32 - 1
+# Largest number of iterations of a start, and the tolerance at which it ends earlier.
+MAX_ITER = 300
+TOL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +53,8 @@ def k_means(
     n_clusters: int,
     *,
     n_init: int = 10,
-    max_iter: int = 300,
-    tol: float = 1e-4,
+    max_iter: int = MAX_ITER,
+    tol: float = TOL,
     random_state: RandomStateLike = None,
     n_jobs: int | None = None,
 ) -> KMeansResult:
@@ -111,4 +114,5 @@ def k_means(
     if k > n:
         raise ValueError(f"n_clusters: expected at most {n}, the number of samples, got {k}")
     seed, threads = check_seed(random_state), n_threads(n_jobs)
-    return KMeansResult(*_core.k_means(points, n_clusters=k, tol=tol, seed=seed, n_threads=threads, **settings))
+    found = _core.k_means(points, n_clusters=k, tol=tol, seed=seed, n_threads=threads, **settings)
+    return KMeansResult(found.labels, found.centers, found.inertia, found.n_iter, found.converged)

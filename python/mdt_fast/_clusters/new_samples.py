@@ -21,7 +21,7 @@ def labels_at(
     """
     ops = trajectories[0].operators
     weights = np.mean([each.weights.mean(axis=0) for each in trajectories], axis=0)
-    weights[[kind == "identity" for kind, *_ in ops._members]] = 0.0
+    weights[[member.identity_share > 0 for member in ops.members]] = 0.0
     step = ops.trajectory([weights / weights.sum()])
     shares = functions_at(ops.new_rows(Xs, n_jobs=n_jobs), step, np.eye(int(labels.max()) + 1)[labels])
     return np.asarray(shares.argmax(axis=1), dtype=np.int32)

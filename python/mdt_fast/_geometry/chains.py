@@ -1,31 +1,20 @@
-"""Sums of products of walks and their transposes: operators that go to a place and back along another view."""
+"""Embeddings by sums of products of walks and transposed walks, such as ``P_2 P_1^T + P_1 P_2^T``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import _core
+from .._core import Chain, Factor
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_integer, check_number
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import warn_of_residual
 
-
-@dataclass(frozen=True)
-class Chain:
-    """A weight times a product of the base views' walks.
-
-    `factors` are (view, transposed) in the order of application, the rightmost factor first.
-    """
-
-    factors: Sequence[tuple[int, bool]]
-    weight: float = 1.0
+__all__ = ["Chain", "Factor", "embed_chains"]
 
 
 def embed_chains(
@@ -37,16 +26,30 @@ def embed_chains(
     tol: float = 1e-3,
     max_iter: int = 300,
     random_state: RandomStateLike = 0,
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return coordinates ``U S`` from the singular triplets of a sum of chains, and all its singular values.
+) -> _core.Coordinates:
+    """Embed the samples by ``U S`` of a sum of chains, ``U S V^T``, without forming it.
 
-    Nothing is formed; `drop_first`, `tol`, `max_iter` and `random_state` are those of :func:`mdt_fast.embed`.
+    Parameters
+    ----------
+    ops : OperatorSet
+        The set whose stored walks are the factors.
+    chains : sequence of Chain
+        The chains: each is a weight times a product of factors, in the order of application.
+    n_components : int
+        Number of coordinates, between 1 and N - 1.
+    drop_first, tol, max_iter, random_state
+        See :func:`mdt_fast.embed`.
+
+    Returns
+    -------
+    Coordinates
+        The coordinates, and all singular values, the dropped one first.
     """
     components = check_integer("n_components", n_components, minimum=1, maximum=max(ops.n_samples - 1, 1))
     iterations, tolerance = check_integer("max_iter", max_iter, minimum=1), check_number("tol", tol)
-    coordinates, values, residuals, converged = _core.embed_chains(
-        ops._core,
-        [(chain.weight, list(chain.factors)) for chain in chains],
+    found = _core.embed_chains(
+        ops.native,
+        list(chains),
         n_components=components,
         drop_first=drop_first,
         tolerance=tolerance,
@@ -54,6 +57,7 @@ def embed_chains(
         seed=check_seed(random_state),
         n_threads=n_threads(ops.n_jobs),
     )
-    if not converged:
-        warn_of_residual(float((residuals / np.maximum(values, np.finfo(float).tiny)).max()), iterations, tolerance)
-    return coordinates, values
+    if not found.converged:
+        relative = found.residuals / np.maximum(found.values, np.finfo(float).tiny)
+        warn_of_residual(float(relative.max()), iterations, tolerance)
+    return found

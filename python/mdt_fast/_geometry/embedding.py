@@ -1,4 +1,4 @@
-"""Coordinates of the samples: the geometry that a trajectory gives them."""
+"""Embeddings: coordinates of the samples whose distances are diffusion distances."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from .._support.arguments import RandomStateLike, check_choice, check_flag, chec
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import OperatorWarning, warn_of_residual
-from .spectrum import Scaling, Spectrum, solve
+from .scaling import Scaling
+from .spectrum import Spectrum, solve_exact
 
-SOLVERS = ("auto", "exact", "arpack", "propack")
+SOLVERS = ("auto", "exact")
 WEIGHTINGS = ("uniform", "stationary")
 
 
@@ -31,20 +32,24 @@ class Embedding:
     coordinates : (N, n_components) array
         One row for each sample.
     singular_values : (n_components,) array
-        Singular values that belong to the columns, descending; for ``decomposition="eigen"`` the magnitudes of the
+        Singular values of the columns, descending; for ``decomposition="eigen"`` the magnitudes of the
         eigenvalues of W.
     eigenvalues : (n_components,) array or None
-        For ``decomposition="eigen"``: eigenvalues of W, in the order of the columns.
+        For ``decomposition="eigen"`` the eigenvalues of W, in the order of the columns; else None.
     first_value : float or None
-        The singular value (or eigenvalue) of the dropped pair.
+        The singular value (or eigenvalue) of the dropped pair; None if no pair is dropped.
     residuals : array
         ``|A^T u - s v|`` of every computed pair, the dropped one first.
     converged : bool
-        Whether every pair is within `tol`, or at the level of rounding.
+        Whether every pair is within `tol`, or exact to rounding.
     functions : (N, n_components) array
         The functions F on the samples with ``coordinates = W @ F``.
     trajectory : Trajectory
         W.
+    weighting, solver : str
+        Arguments of :func:`embed`.
+    tol : float
+        Argument of :func:`embed`.
     """
 
     coordinates: NDArray[Any]
@@ -60,7 +65,7 @@ class Embedding:
     tol: float
 
     def __repr__(self) -> str:
-        """Return shape, leading values and how they were computed."""
+        """Return shape, leading values and weighting."""
         values = ", ".join(f"{v:.4g}" for v in self.singular_values[:4])
         more = ", ..." if len(self.singular_values) > 4 else ""
         state = "" if self.converged else "; not converged"
@@ -72,22 +77,24 @@ class Embedding:
     def transform(self, Xs: Any = None, *, affinities: Any = None, n_jobs: int | None = None) -> NDArray[Any]:
         """Return coordinates of new samples, each independent of the others.
 
-        A new sample gets its row of every operator as a training sample got its own (:meth:`OperatorSet.new_rows`); its
-        coordinates are that row, taken through the trajectory, times :attr:`functions`. A training sample given again
-        lands on its own coordinates.
+        The transition rows of a new sample are made as those of a training sample
+        (:meth:`OperatorSet.new_rows`). Its coordinates are its row of W times :attr:`functions`. A
+        training sample that is given again gets its own coordinates.
 
         Parameters
         ----------
-        Xs : list, tuple or dict of 2-D arrays
-            The new samples, seen in the same views as the training samples.
-        affinities : list of (M, N) matrices, optional
-            For operators that were not built from views: affinities of the new samples to the training samples.
-        n_jobs : int or None
-            Threads; None: as for the operators.
+        Xs : list, tuple or dict of 2-D arrays, default=None
+            M new samples in the views of the training samples.
+        affinities : list of (M, N) matrices, default=None
+            For operators that were not built from views: affinities of the new samples to the
+            training samples.
+        n_jobs : int or None, default=None
+            Number of threads; None uses the number of the operators.
 
         Returns
         -------
         (M, n_components) array
+            The coordinates.
         """
         operators = self.trajectory.operators
         rows = operators.new_rows(Xs, affinities=affinities, n_jobs=n_jobs)
@@ -107,42 +114,61 @@ def embed(
     start: Any = None,
     random_state: RandomStateLike = 0,
 ) -> Embedding:
-    """Embed the samples so that distances are diffusion distances under a trajectory.
+    """Embed the samples so that distances are diffusion distances of a trajectory.
 
     Parameters
     ----------
     W : Trajectory
-        The walk, see :meth:`OperatorSet.trajectory`.
-    n_components : int
-        Number of coordinates, between 1 and N - 1. The first pair, which is (nearly) constant, is not counted unless
-        `drop_first` is False.
-    solver : {"auto", "exact", "arpack", "propack"}
-        "auto": block Lanczos bidiagonalisation without forming W. "exact": LAPACK on the dense matrix. The other two
-        are SciPy's.
-    weighting : {"uniform", "stationary"}
-        "uniform": ``W = U S V^T``, coordinates ``U S``. "stationary": ``Pi^(1/2) W Pi^(-1/2) = M S N^T``, coordinates
-        ``Pi^(-1/2) M S``, with Pi the stationary distribution; their distances are the diffusion distances weighted
-        by ``1 / pi``, and the dropped coordinate is constant.
-    decomposition : {"svd", "eigen"}
-        "eigen", for a trajectory that repeats one reversible walk P: right eigenvectors times their eigenvalues,
-        ordered by the eigenvalue of P (not its magnitude). Eigenvectors have unit Euclidean length with "uniform"
-        weighting and unit length in the geometry of Pi with "stationary": the classical diffusion map.
-    drop_first : bool
-        Leave out the first pair.
-    tol : float
-        Largest relative error of a singular value. Residuals, by which vectors err, are at most 5 times this and the
-        largest singular value.
-    max_iter : int
-        Iterations after which the answer is given as it is, with a warning.
-    start : (N, m) array, optional
-        Functions to start from, for example :attr:`Embedding.functions` of a similar trajectory. Changes speed, and the
-        result only within `tol`.
-    random_state : int, RandomState, Generator or None
-        Seed of the random start; one seed gives one result at any number of threads.
+        The trajectory, made by :meth:`OperatorSet.trajectory`.
+    n_components : int, default=10
+        Number of coordinates, between 1 and N - 1. The first pair, which is (nearly) constant, is not
+        counted unless `drop_first` is False.
+    solver : {"auto", "exact"}, default="auto"
+        "auto": block Lanczos bidiagonalisation without forming W. "exact": LAPACK on the dense matrix.
+    weighting : {"uniform", "stationary"}, default="uniform"
+        Geometry of the embedding, see Notes.
+    decomposition : {"svd", "eigen"}, default="svd"
+        Singular vectors, or eigenvectors of a trajectory that repeats one reversible walk, see Notes.
+    drop_first : bool, default=True
+        Whether the first pair is dropped.
+    tol : float, default=1e-3
+        Largest relative error of a singular value. The residuals of the vectors are at most 5 `tol`
+        times the largest singular value.
+    max_iter : int, default=300
+        Largest number of iterations; if they do not suffice, the result is returned with a warning.
+    start : (N, m) array, default=None
+        Functions to start from, for example :attr:`Embedding.functions` of a similar trajectory. They
+        change the speed, and the result only within `tol`.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the random start; one seed gives one result with any number of threads.
 
     Returns
     -------
     Embedding
+        The coordinates, and the functions that carry them to new samples.
+
+    Raises
+    ------
+    ValueError
+        If ``decomposition="eigen"`` and the trajectory does not repeat one reversible walk, or if the
+        stationary distribution is 0 at some sample.
+    FloatingPointError
+        If the coordinates overflow.
+
+    Notes
+    -----
+    With "uniform" weighting ``W = U S V^T`` and the coordinates are ``U S``. With "stationary" weighting
+    ``Pi^(1/2) W Pi^(-1/2) = M S N^T`` and the coordinates are ``Pi^(-1/2) M S``, with Pi the stationary
+    distribution: their distances are the diffusion distances weighted by ``1 / pi``, and the dropped
+    coordinate is constant. With ``decomposition="eigen"`` the coordinates are right eigenvectors times
+    their eigenvalues, ordered by the eigenvalue of the repeated walk (not its magnitude). Eigenvectors
+    have unit Euclidean length with "uniform" weighting, and unit length in the geometry of Pi with
+    "stationary" weighting: the classical diffusion map [1]_.
+
+    References
+    ----------
+    .. [1] R. R. Coifman, S. Lafon, "Diffusion maps", Applied and Computational Harmonic Analysis 21
+       (2006) 5-30. doi:10.1016/j.acha.2006.04.006
 
     Examples
     --------
@@ -170,8 +196,7 @@ def embed(
     if solver == "auto":
         found = _solve_in_core(W, components, scaling, drop, tolerance, iterations, seed, first)
     else:
-        found = solve(W, components + drop, scaling, solver, tolerance, iterations, np.random.default_rng(seed), first)
-        found = found.oriented(drop)
+        found = solve_exact(W, components + drop, scaling).oriented(drop)
     if not np.isfinite(found.coordinates).all():
         raise FloatingPointError("embed: the coordinates left the range of their numbers")
     if not found.converged:
@@ -206,8 +231,8 @@ def _solve_in_core(
     seed: int,
     start: NDArray[Any] | None,
 ) -> Spectrum:
-    coordinates, functions, values, residuals, converged, _ = _core.embed(
-        W.operators._core,
+    found = _core.embed(
+        W.operators.native,
         W.weights,
         decomposition=scaling.name,
         pi=scaling.pi if scaling.name == "stationary" else None,
@@ -219,7 +244,7 @@ def _solve_in_core(
         start=start,
         n_threads=n_threads(W.operators.n_jobs),
     )
-    return Spectrum(coordinates, functions, values, residuals, converged)
+    return Spectrum(found.coordinates, found.functions, found.values, found.residuals, found.converged)
 
 
 def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
@@ -235,11 +260,11 @@ def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
 
 
 def _warn_of_parts(W: Trajectory) -> None:
-    parts = W._n_parts
+    parts = W.n_unconnected_parts
     if parts > 1:
         warnings.warn(
             f"the steps of this trajectory leave {parts} parts of the samples unconnected: as many singular values are "
-            "near 1, and the leading coordinates tell the parts apart",
+            "near 1, and the leading coordinates separate the parts",
             OperatorWarning,
             stacklevel=3,
         )

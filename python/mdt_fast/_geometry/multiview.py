@@ -1,4 +1,4 @@
-"""Multi-view diffusion maps: the walk that changes view at every step."""
+"""Multi-view diffusion maps: the walk that changes the view at every step."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from .._support.warnings import warn_of_residual
 
 @dataclass(frozen=True)
 class MultiviewEmbedding:
-    """Coordinates of every sample as each view sees it.
+    """Coordinates of every sample in every view, made by :func:`embed_multiview`.
 
     Attributes
     ----------
     coordinates : (V, N, n_components) array
-        Right eigenvectors of the block walk, of unit Euclidean length over all V N states, times their eigenvalues.
+        Right eigenvectors of the block walk, of unit Euclidean length over all V N states, times their
+        eigenvalues.
     eigenvalues : (n_components,) array
-        Descending; the first one, 1, is left out.
-    residuals : array
-        Of every computed pair, the dropped one first.
+        Eigenvalues, descending, without the first one, which is 1.
+    residuals : (n_components + 1,) array
+        Residuals of all computed pairs, the dropped one first.
     converged : bool
         Whether all residuals are within the tolerance.
     """
@@ -46,18 +47,38 @@ def embed_multiview(
     max_iter: int = 300,
     random_state: RandomStateLike = 0,
 ) -> MultiviewEmbedding:
-    """Embed the samples by the walk on V N states with affinities ``K_u K_v`` between views u and v, 0 within a view.
+    """Embed the samples by the walk that changes the view at every step.
 
-    The block matrix is never formed. Needs at least two base views made from symmetric affinities.
+    The walk has V N states. The affinity between views u and v is ``K_u K_v``, and 0 within a view.
+    The block matrix is never formed.
 
     Parameters
     ----------
     ops : OperatorSet
-        Its base views take part.
-    n_components : int
-        Number of coordinates; the constant one is not counted.
-    tol, max_iter, random_state
-        As for :func:`mdt_fast.embed`; `tol` is relative to the eigenvalue plus 1.
+        A set with at least two base views, made from symmetric affinities.
+    n_components : int, default=10
+        Number of coordinates, without the constant one.
+    tol : float, default=1e-3
+        Tolerance of :func:`mdt_fast.embed`, relative to the eigenvalue plus 1.
+    max_iter : int, default=300
+        Largest number of iterations.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the random start.
+
+    Returns
+    -------
+    MultiviewEmbedding
+        The coordinates of every sample in every view.
+
+    Raises
+    ------
+    ValueError
+        If the set has one view only, or a view that is not made from a symmetric affinity.
+
+    References
+    ----------
+    .. [1] O. Lindenbaum, A. Yeredor, M. Salhov, A. Averbuch, "Multi-view diffusion maps", Information
+       Fusion 55 (2020) 127-149, arXiv:1508.05550.
     """
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
@@ -68,8 +89,8 @@ def embed_multiview(
     iterations = check_integer("max_iter", max_iter, minimum=1)
     tolerance = check_number("tol", tol)
     try:
-        coordinates, values, residuals, converged = _core.embed_multiview(
-            ops._core,
+        found = _core.embed_multiview(
+            ops.native,
             n_views=ops.n_views,
             n_components=components,
             tolerance=tolerance,
@@ -79,7 +100,7 @@ def embed_multiview(
         )
     except ValueError as error:
         raise ValueError(f"ops: {error}") from None
-    if not converged:
-        warn_of_residual(float(residuals.max()), iterations, tolerance)
-    shape = (ops.n_views, ops.n_samples, components)
-    return MultiviewEmbedding(coordinates.reshape(shape), values[1:], residuals, converged)
+    if not found.converged:
+        warn_of_residual(float(found.residuals.max()), iterations, tolerance)
+    coordinates = found.coordinates.reshape(ops.n_views, ops.n_samples, components)
+    return MultiviewEmbedding(coordinates, found.values[1:], found.residuals, found.converged)

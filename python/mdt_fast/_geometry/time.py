@@ -1,4 +1,4 @@
-"""How long to diffuse: the knee of the entropy of singular values over time."""
+"""The diffusion time: the knee of the entropy of singular values over time."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ METHODS = ("auto", "exact", "spectral", "stochastic")
 # Fifty singular value decompositions of this size take about three seconds on two cores; at twice the size, twenty.
 _EXACT_SAMPLES = 500
 
-# The estimator's effort: values computed one by one, steps of each vector, and the share
-# of the sum at which it stops earlier.
+# Settings of the estimator: number of singular values computed explicitly, largest number of Lanczos
+# steps of each vector, and the relative change of the sum at which they stop.
 _DEFLATED = 64
 _MAX_STEPS = 16
 _TOLERANCE = 0.001
-# Random vectors times samples, by default.
+# Number of random vectors times number of samples, by default.
 _VECTORS_TIMES_SAMPLES = 2**18
-# Ratio of the estimator's successive times, before it looks closer at the knee.
+# Ratio of successive times of the first grid.
 _GRID_RATIO = 1.5
-# How often it looks closer: the knee has settled after one or two.
+# Largest number of refinements around the knee; one or two suffice.
 _MAX_REFINEMENTS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class TimeSelection:
-    """A diffusion time and the curve that it was read from.
+    """A diffusion time and the entropy curve from which it was chosen, made by :func:`select_time`.
 
     Attributes
     ----------
     t : int
-        The knee of `entropies`; 1 where there is none.
+        The knee of `entropies`; 1 if there is none.
     times : (max_t,) array of int
         1, 2, ..., max_t.
     entropies : (max_t,) array
         Entropy at each time.
     method : {"exact", "spectral", "stochastic"}
-        How it was computed.
+        The method that was used.
     error : (max_t,) array
         Standard error of each entropy; zeros unless the method is "stochastic".
     has_knee : bool
-        Whether there was a knee.
+        Whether the curve has a knee.
     evaluated : (m,) array of int
-        The times at which the entropy was computed; the others were interpolated.
+        The times at which the entropy was computed; it is interpolated at the others.
     n_column_steps : int
-        Products of one vector with one step that the estimator made; 0 for the other methods.
+        Number of products of one vector with one step in the estimator; 0 for the other methods.
     """
 
     t: int
@@ -86,12 +86,13 @@ class TimeSelection:
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+        ax : matplotlib.axes.Axes, default=None
+            Axes to draw on; None makes a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
+            The axes.
         """
         return draw("entropy", self, needed_by="TimeSelection.plot", ax=ax)
 
@@ -117,36 +118,49 @@ def select_time(
 ) -> TimeSelection:
     """Choose the diffusion time: the knee of the entropy of the singular values over time.
 
-    With ``M`` the mean of the set and ``s`` the singular values of ``M^t`` divided by their Euclidean norm, the entropy
-    is ``S(t) = -sum s log s``. It falls while steps remove noise and flattens when only structure is left; the knee of
-    the curve over ``t = 1, ..., max_t`` is the time (found by `kneed`).
-
     Parameters
     ----------
     ops : OperatorSet or Trajectory
-        A set, whose mean is taken, or a trajectory W, whose powers ``W^t`` are looked at.
-    max_t : int
-        Longest time looked at, at least 3.
-    method : {"auto", "exact", "spectral", "stochastic"}
-        "exact": all singular values of the dense ``M^t`` by LAPACK; N^2 memory and N^3 work for each t.
-        "spectral": absolute eigenvalues of one reversible walk instead of singular values, all t from one dense
-        decomposition; for a set of one view, or with `view`. "stochastic": a matrix-free estimate at about
-        fifteen times, for any N; its error is stated. "auto": "exact" up to N = 500 (a few seconds), else
+        A set, whose mean M is used, or a trajectory, which is used as M.
+    max_t : int, default=50
+        Largest time of the curve, at least 3.
+    method : {"auto", "exact", "spectral", "stochastic"}, default="auto"
+        "exact": all singular values of the dense ``M^t`` by LAPACK, with N^2 memory and N^3 work for each
+        t. "spectral": magnitudes of eigenvalues instead of singular values, for all t from one dense
+        decomposition; for one reversible walk. "stochastic": a matrix-free estimate at about fifteen
+        times, for any N, with its error. "auto": "exact" up to N = 500 (a few seconds), else
         "stochastic".
-    view : int, optional
-        Look at this member alone instead of the mean (a stored walk or an implicit member).
-    n_vectors : int or None
-        Random vectors of the estimator, at least 2. Its error falls with the square root of their number times N; so
-        None is 32 up to some 8,000 samples, 8 from 32,000 on, and between these in between.
-    random_state : int, Generator, RandomState or None
-        Seed of the estimator. Same seed, same result, at any number of threads.
-    n_jobs : int or None
-        Threads of the estimator; None is what the set was made with. LAPACK has settings of its own.
+    view : int or None, default=None
+        Member of the set that is used as M instead of the mean.
+    n_vectors : int or None, default=None
+        Number of random vectors of the estimator, at least 2. The error is proportional to
+        ``1 / sqrt(n_vectors N)``; None is 32 up to about 8,000 samples, ``2^18 / N`` beyond, and 8 from
+        32,000 samples on.
+    random_state : int, Generator, RandomState or None, default=0
+        Seed of the estimator; one seed gives one result with any number of threads.
+    n_jobs : int or None, default=None
+        Number of threads of the estimator; None uses the number of the set. LAPACK has its own settings.
 
     Returns
     -------
     TimeSelection
-        With `t`, `times`, `entropies`, `error`, `method` and `plot()`.
+        The time and the curve.
+
+    Warns
+    -----
+    TimeSelectionWarning
+        If the curve has no knee; the time is then 1.
+
+    Notes
+    -----
+    With ``s`` the singular values of ``M^t`` divided by their Euclidean norm, the entropy is
+    ``S(t) = -sum s log s``. It falls while steps remove noise and flattens when only structure is left.
+    The time is the knee of the convex decreasing curve over ``t = 1, ..., max_t`` [1]_.
+
+    References
+    ----------
+    .. [1] V. Satopaa, J. Albrecht, D. Irwin, B. Raghavan, "Finding a kneedle in a haystack", ICDCS
+       Workshops 2011. doi:10.1109/ICDCSW.2011.20
 
     Examples
     --------
@@ -167,7 +181,7 @@ def select_time(
     if method == "auto":
         method = "exact" if W.shape[0] <= _EXACT_SAMPLES else "stochastic"
     threads = n_threads(W.operators.n_jobs if n_jobs is None else n_jobs)
-    # Drawn whatever the method, so that a generator handed in moves on alike.
+    # Drawn with every method, so that a given generator advances alike.
     seed = check_seed(random_state)
     if method == "stochastic":
         return _stochastic(W, max_t, n_vectors, seed, threads)
@@ -178,16 +192,16 @@ def select_time(
 
 
 def singular_entropy(singular_values: NDArray[Any]) -> float:
-    """Return ``-sum s log s`` for values divided by their Euclidean norm; zeros count nothing."""
+    """Return ``-sum s log s`` of the values divided by their Euclidean norm; zeros contribute 0."""
     s = np.abs(np.asarray(singular_values, dtype=np.float64))
     s = s / np.linalg.norm(s)
     s = s[s > 0]
-    # One value alone gives -1 log 1, which is a negative zero.
+    # A single value gives -1 log 1, a negative zero.
     return float(max(0.0, -(s * np.log(s)).sum()))
 
 
 def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[int, bool]:
-    """Return the knee of a curve over 1, 2, ... and True; or 1 and False, with a warning, where there is none."""
+    """Return the knee of a curve over 1, 2, ... and True; if there is none, 1 and False, with a warning."""
     knee = _knee(entropies)
     if knee is not None:
         return knee, True
@@ -200,7 +214,7 @@ def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[i
 
 
 def _knee(entropies: NDArray[np.float64]) -> int | None:
-    # Up to rounding the curve may be flat (an identity, a rank-one walk): kneed would divide by its range.
+    # kneed divides by the range, which is 0 up to rounding for an identity or a rank-one walk.
     spread = np.ptp(entropies)
     if not spread > 1e-9 * max(1.0, np.abs(entropies).max()):
         return None
@@ -214,7 +228,7 @@ def _knee(entropies: NDArray[np.float64]) -> int | None:
 
 
 def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
-    """Return the trajectory whose powers are looked at."""
+    """Return the trajectory M."""
     if view is None:
         return ops.mean() if isinstance(ops, OperatorSet) else ops
     if not isinstance(ops, OperatorSet):
@@ -223,11 +237,11 @@ def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
 
 
 def _exact(W: Trajectory, max_t: int) -> NDArray[np.float64]:
-    """Entropy of the dense powers at every time."""
+    """Return the entropies of the dense powers at every time."""
     from scipy.linalg import svdvals
 
     n = W.shape[0]
-    # The power, the next one, LAPACK's copy, and the block on its way through the factors.
+    # The power, the next one, LAPACK's copy, and the block between two factors.
     _memory.require(4 * n * n * 8, f"method='exact' on {n} samples")
     power = np.eye(n, dtype=W.dtype)
     entropies = np.empty(max_t)
@@ -238,57 +252,49 @@ def _exact(W: Trajectory, max_t: int) -> NDArray[np.float64]:
 
 
 def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
-    """Entropy of |eigenvalues|^t of one reversible walk."""
+    """Return the entropies of ``|eigenvalues|^t`` of one reversible walk."""
     from scipy.linalg import eigvalsh
 
     ops, n = W.operators, W.shape[0]
     kinds = "one view of an affinity, or a power of it, an identity or teleport of it"
     shares = np.flatnonzero(W.weights[0])
-    bases = ops._bases(shares)
-    uniform = any(
-        ops._members[i][0] == "uniform" or (ops._members[i][0] == "teleport" and ops._members[i][3] == 0)
-        for i in shares
-    )
-    if len(W) > 1 or len(bases) != 1 or uniform or ops._transitions[bases[0]].degrees is None:
+    bases = ops.stored_walks(shares)
+    jumps = any(ops.members[i].uniform_share > 0 for i in shares)
+    if len(W) > 1 or len(bases) != 1 or jumps or ops.transitions[bases[0]].degrees is None:
         raise ValueError(f"method='spectral': expected {kinds}, which is a reversible walk; got {W!r}")
     base = bases[0]
-    degrees = np.sqrt(np.asarray(ops._transitions[base].degrees, dtype=np.float64))
+    degrees = np.sqrt(np.asarray(ops.transitions[base].degrees, dtype=np.float64))
     _memory.require(3 * n * n * 8, f"method='spectral' on {n} samples")
-    symmetric = ops._matrix(base).toarray().astype(np.float64)
+    symmetric = ops.walk_matrix(base).toarray().astype(np.float64)
     symmetric *= degrees[:, None]
     symmetric /= degrees[None, :]
-    # The step is a polynomial of the walk: so are its eigenvalues of the walk's.
+    # The step is a polynomial of the walk, and its eigenvalues are that polynomial of the walk's eigenvalues.
     values = eigvalsh((symmetric + symmetric.T) / 2, overwrite_a=True, check_finite=False)
     values = np.abs(_polynomial(ops, W.weights[0], values))
-    # Powers of the logarithm: small values vanish instead of leaving the range of floats one after another.
+    # Powers by logarithms: no intermediate power underflows.
     with np.errstate(divide="ignore"):
         logs = np.log(values / values.max())
     return np.array([singular_entropy(np.exp(t * logs)) for t in range(1, max_t + 1)])
 
 
 def _polynomial(ops: OperatorSet, weights: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Eigenvalues of a step from those of the one walk that it is made of."""
+    """Return the eigenvalues of a step from those of the one walk of which it consists."""
     total = np.zeros_like(values)
-    for weight, member in zip(weights, ops._members, strict=True):
-        if weight == 0:
-            continue
-        if member[0] == "identity":
-            total += weight
-        elif member[0] == "teleport":
-            total += weight * (member[2] * values + (1 - member[2]) * values ** member[3])
-        else:
-            total += weight * values ** (member[2] if member[0] == "power" else 1)
+    for weight, member in zip(weights, ops.members, strict=True):
+        if weight != 0:
+            powers = sum(power.weight * values**power.exponent for power in member.powers)
+            total += weight * (member.identity_share + powers)
     return total
 
 
 def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: int) -> TimeSelection:
-    """Estimate on a geometric grid, interpolate, and look closer around the knee until it stays."""
+    """Estimate on a geometric grid, interpolate, and refine around the knee until it stays."""
     known: dict[int, tuple[float, float]] = {}
     column_steps = 0
 
     def evaluate(wanted: Sequence[int]) -> None:
         nonlocal column_steps
-        values, errors, steps = W.operators._core.singular_entropy(
+        estimates = W.operators.native.singular_entropy(
             W.weights,
             list(wanted),
             n_vectors=n_vectors,
@@ -298,8 +304,8 @@ def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: i
             seed=seed,
             n_threads=threads,
         )
-        known.update(zip(wanted, zip(values, errors, strict=True), strict=True))
-        column_steps += sum(steps)
+        known.update({each.time: (each.entropy, each.error) for each in estimates})
+        column_steps += sum(each.n_column_steps for each in estimates)
 
     evaluate(_grid(max_t))
     entropies, error = _interpolate(known, max_t)
@@ -320,13 +326,13 @@ def _grid(max_t: int) -> list[int]:
     times = [1]
     while times[-1] < max_t:
         following = max(times[-1] + 1, round(times[-1] * _GRID_RATIO))
-        # One just before the last would cost as much and tell nothing.
+        # A time just before the last would cost as much and add nothing.
         times.append(following if following * _GRID_RATIO <= max_t * 1.2 else max_t)
     return times
 
 
 def _interpolate(known: dict[int, tuple[float, float]], max_t: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Entropies and errors at 1, ..., max_t: monotone between the known times, in the logarithm of time."""
+    """Return entropies and errors at 1, ..., max_t, monotone between the known times in the logarithm of time."""
     from scipy.interpolate import PchipInterpolator
 
     at = np.array(sorted(known))

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from .. import _core
 from .._support.arguments import check_choice, check_integer, first_true
+from .._support.csr import without_empty_columns
 from .._support.memory import require
 from .._support.seed import check_seed
 from .._support.threads import n_threads as _n_threads
@@ -34,6 +35,11 @@ class NeighborTable:
     # Smallest positive distance of each sample to another; infinity if there is none.
     nearest_positive: NDArray[np.float64]
     exponent: int = 0
+
+    @classmethod
+    def of(cls, table: _core.NeighborTable) -> NeighborTable:
+        """Return a table of the core."""
+        return cls(table.indices, table.distances, table.nearest_positive, table.exponent)
 
 
 def nearest_neighbors(
@@ -97,18 +103,16 @@ def search_table(view: View, n_neighbors: int, metric: str, neighbors: Any, seed
     X: Any = view.data
     effort = find_effort(neighbors, view, metric)
     if effort is not None:
-        return NeighborTable(*_core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads))
+        return NeighborTable.of(_core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads))
     if sparse.issparse(X) and metric == "correlation":
         # Rows without their means are not sparse.
         require(8 * X.shape[0] * X.shape[1], f"Xs ({view.name}): the correlation distance of a sparse view")
         X = X.toarray()
     try:
         if sparse.issparse(X):
-            # Only columns with entries count: hashed features may have millions of empty columns.
-            used, columns = np.unique(X.indices, return_inverse=True)
-            parts = (np.asarray(X.indptr, np.int64), columns.astype(np.int32), np.asarray(X.data, np.float64))
-            return NeighborTable(*_core.knn_sparse(max(len(used), 1), *parts, n_neighbors, metric, n_threads))
-        return NeighborTable(*_core.knn(X, n_neighbors, metric, "auto", n_threads))
+            (rows,) = without_empty_columns(X)
+            return NeighborTable.of(_core.knn_sparse(rows, n_neighbors, metric, n_threads))
+        return NeighborTable.of(_core.knn(X, n_neighbors, metric, "auto", n_threads))
     except ValueError as error:
         raise ValueError(f"Xs ({view.name}): {error}") from None
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _core
+from .._support.csr import to_parts, to_scipy, without_empty_columns
 from .._support.memory import require
 from .._support.warnings import OperatorWarning
 from .approximate import is_search
@@ -27,9 +28,6 @@ from .nearest import scale_distances
 from .neighbors import NeighborGraph
 from .settings import ViewSettings
 from .views import Matrix, View, check_views_like
-
-# Row starts, columns and values of a CSR matrix.
-_CsrParts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 
 # The value of `sides` for an edge whose samples are neighbours of each other.
 _BOTH_SIDES = 3
@@ -68,9 +66,7 @@ class TrainingView:
         densities = None
         if settings.anisotropy:
             densities = _core.density_factors(
-                graph.indptr,
-                graph.indices,
-                shape.values,
+                _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values),
                 kernel=shape.shape,
                 widths=shape.widths,
                 diagonal=shape.diagonal,
@@ -118,26 +114,6 @@ class TrainingView:
             self.__dict__[name] = np.require(value, requirements=["C", "A"]) if is_array else value
 
 
-@dataclass(frozen=True)
-class _NewEdges:
-    """Edges from new samples to training samples, with distances in units of ``2**exponent``."""
-
-    parts: _CsrParts
-    # For each edge, which of its samples has the other as a neighbour.
-    sides: NDArray[np.uint8]
-    # For each new sample, the nearest training sample and the width of the adaptive kernel.
-    nearest: NDArray[np.int32]
-    scales: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _NewRows:
-    """Transition rows of new samples, and those of them without a positive affinity."""
-
-    matrix: sparse.csr_array
-    isolated: NDArray[np.int32]
-
-
 def transition_rows(
     Xs_new: Any, names: Sequence[str], training: Sequence[TrainingView | None], n_threads: int
 ) -> list[sparse.csr_array]:
@@ -169,16 +145,14 @@ def normalize_affinities(
             raise ValueError(f"{argument}: expected non-negative affinities, got {got}")
         sides = np.full(given.nnz, _BOTH_SIDES, dtype=np.uint8)
         nearest = np.zeros(view.n_samples, dtype=np.int32)
-        parts = _parts(given.indptr, given.indices, given.data)
-        made = _make_rows(
-            n_samples, parts, sides, nearest, kernel="given", widths=1.0, own_widths=1.0,
+        made = _core.cross_rows(
+            to_parts(given, np.float64), sides, nearest, kernel="given", widths=1.0, own_widths=1.0,
             symmetrize="max", densities=None, n_threads=n_threads,
         )  # fmt: skip
-        if len(made.isolated):
-            raise ValueError(
-                f"{argument}: expected rows with a positive sum, got row {made.isolated[0]} that sums to 0"
-            )
-        rows.append(made.matrix)
+        if len(made.without_affinity):
+            got = f"row {made.without_affinity[0]} that sums to 0"
+            raise ValueError(f"{argument}: expected rows with a positive sum, got {got}")
+        rows.append(to_scipy(made.rows, n_samples))
     return rows
 
 
@@ -201,71 +175,50 @@ def _check_training(training: TrainingView | None, name: str) -> TrainingView:
 
 def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.csr_array:
     try:
-        edges = _find_edges(training, view, n_threads)
+        found = _find_edges(training, view, n_threads)
     except ValueError as error:
         raise ValueError(f"Xs_new ({view.name}): {error}") from None
-    parts = edges.parts
+    edges = found.edges
     if training.kernel is not None:
-        parts = (*parts[:2], _kernel_by_rows(training, parts, view.name))
+        affinities = _kernel_by_rows(training, edges, view.name)
+        edges = _core.CsrParts(edges.n_cols, edges.indptr, edges.indices, affinities)
     own_widths: Bandwidth = training.widths
     if training.fallback_width is not None:
-        own_widths = np.where(np.isfinite(edges.scales), edges.scales, training.fallback_width)
-    made = _make_rows(
-        len(training.radii), parts, edges.sides, edges.nearest, kernel=training.shape, widths=training.widths,
-        own_widths=own_widths, symmetrize=training.symmetrize, densities=training.densities, n_threads=n_threads,
+        own_widths = np.where(np.isfinite(found.scales), found.scales, training.fallback_width)
+    made = _core.cross_rows(
+        edges, found.sides, found.nearest, kernel=training.shape, widths=training.widths, own_widths=own_widths,
+        symmetrize=training.symmetrize, densities=training.densities, n_threads=n_threads,
     )  # fmt: skip
-    if len(made.isolated):
+    isolated = made.without_affinity
+    if len(isolated):
         warnings.warn(
-            f"{view.name}: {len(made.isolated)} new samples have no affinity to any training sample (the first is row "
-            f"{made.isolated[0]}); each moves to the nearest one",
+            f"{view.name}: {len(isolated)} new samples have no affinity to any training sample (the first is row "
+            f"{isolated[0]}); each moves to the nearest one",
             OperatorWarning,
             stacklevel=4,
         )
-    return made.matrix
+    return to_scipy(made.rows, len(training.radii))
 
 
-def _find_edges(training: TrainingView, view: View, n_threads: int) -> _NewEdges:
+def _find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
     X: Any = training.data
     new: Any = view.data
-    how = ((training.radii, training.last), training.n_neighbors, training.metric, n_threads)
+    how: dict[str, Any] = {"radii": training.radii, "last": training.last, "k": training.n_neighbors}
+    how |= {"metric": training.metric, "n_threads": n_threads}
     if sparse.issparse(X) and training.metric == "correlation":
         require(8 * X.shape[0] * X.shape[1], f"Xs_new ({view.name}): the correlation distance of a sparse view")
         X = X.toarray()
     if sparse.issparse(X):
-        new = sparse.csr_array(new)
-        # Only columns with entries count, as in training. Their order, and so every sum, is
-        # unchanged.
-        used, columns = np.unique(np.concatenate([X.indices, new.indices]), return_inverse=True)
-        of_x, of_new = np.split(columns.astype(np.int32), [X.nnz])
-        old_rows, new_rows = _parts(X.indptr, of_x, X.data), _parts(new.indptr, of_new, new.data)
-        return _NewEdges(*_core.cross_knn_sparse(max(len(used), 1), old_rows, new_rows, *how))
+        return _core.cross_knn_sparse(*without_empty_columns(X, sparse.csr_array(new)), **how)
     if sparse.issparse(new):
         require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse new samples of a dense view")
         new = new.toarray()
-    return _NewEdges(*_core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), *how))
+    return _core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), **how)
 
 
-def _kernel_by_rows(training: TrainingView, parts: _CsrParts, name: str) -> NDArray[np.float64]:
+def _kernel_by_rows(training: TrainingView, edges: _core.CsrParts, name: str) -> NDArray[np.float64]:
     """Apply a callable kernel to one row at a time, so that no row depends on another."""
     assert training.kernel is not None
-    indptr, _, distances = parts
-    distances = scale_distances(distances, training.exponent)
-    rows = [distances[start:end] for start, end in pairwise(indptr)]
+    distances = scale_distances(edges.values, training.exponent)
+    rows = [distances[start:end] for start, end in pairwise(edges.indptr)]
     return np.concatenate([np.empty(0), *(call_kernel(training.kernel, row, name) for row in rows)])
-
-
-def _make_rows(
-    n_samples: int, parts: _CsrParts, sides: NDArray[np.uint8], nearest: NDArray[np.int32], **how: Any
-) -> _NewRows:
-    indptr, indices, values, isolated = _core.cross_rows(n_samples, parts, sides, nearest, **how)
-    pointers: NDArray[Any] = indptr
-    if len(indices) <= np.iinfo(np.int32).max:
-        # SciPy needs both index arrays of one type.
-        pointers = indptr.astype(np.int32)
-    made = sparse.csr_array((values, indices, pointers), shape=(len(indptr) - 1, n_samples))
-    made.has_canonical_format = True
-    return _NewRows(made, isolated)
-
-
-def _parts(indptr: Any, indices: Any, values: Any) -> _CsrParts:
-    return np.asarray(indptr, np.int64), np.asarray(indices, np.int32), np.asarray(values, np.float64)

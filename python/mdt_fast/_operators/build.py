@@ -1,4 +1,4 @@
-"""From views to operators: neighbours, affinities, random walks."""
+"""Random-walk operators of views: neighbours, affinities, transition matrices."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._graphs.views import check_views
 from .._support.arguments import check_choice
 from .._support.seed import check_seed
 from .._support.threads import n_threads
-from .operator_set import OperatorSet, is_single
+from .operator_set import OperatorSet, is_single_precision
 
 
 def build_operators(
@@ -31,57 +31,67 @@ def build_operators(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> OperatorSet:
-    """Turn several views of the same samples into random-walk operators.
+    """Build the random-walk operators of several views of the same samples.
 
-    Each view gets a graph of nearest neighbours, a symmetric affinity ``K`` on it, and the walk ``P = D^-1 K``. Every
-    argument but the last four may be given per view, as a list with one entry for each view, or as a dict by view
-    name when `Xs` is a dict.
+    For each view: a graph of nearest neighbours, a symmetric affinity ``K`` on its edges, and the
+    transition matrix ``P = D^-1 K``. Each argument from `n_neighbors` to `anisotropy` may be given per
+    view: as a list with one entry for each view, or as a dict by view name if `Xs` is a dict.
 
     Parameters
     ----------
     Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
-        Rows are the same samples in every view. A bare 2-D array is one view. The result refers to them, for rows of
-        new samples; it copies no contiguous array of floats.
-    n_neighbors : "log" or int
-        Number of other points joined to each point; "log" is ``ceil(ln N)``, clamped to ``[1, N - 1]``. An int never
-        counts the point itself, whatever the preset.
-    kernel : {"gaussian", "laplacian", "correlation", "adaptive", "binary"} or callable
-        Affinity of two points at distance ``d``: ``exp(-d^2 / (2 sigma^2))``, ``exp(-d / sigma)``,
-        ``exp(-d / (2 sigma))`` on the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i`` the distance to the
-        last neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of distances.
-    bandwidth : "max-min", float, array of one per sample, or callable
-        ``sigma``; "max-min" is the largest of all distances to a nearest distinct point. A callable gets the
-        directed graph of distances as a CSR matrix and returns a number or one for each sample. With one for each
-        sample, ``sigma^2`` becomes ``sigma_i sigma_j`` (and ``b`` of the published kernel ``sqrt(b_i b_j)``).
-    symmetrize : {"mean", "max", "min"}
-        How the affinities of the two directions are combined; one missing direction counts as 0.
-    neighbors : {"auto", "exact", "approx"}, ApproximateNeighbors, (indices, distances), sparse graph of distances, or \
-KNeighborsTransformer
-        Where neighbours come from. "auto" looks for approximate ones where exact ones would take more than half a
-        minute or so: from ``N^2 d = 2e12`` on, if ``d > 6``. A graph that is given is used whole: `n_neighbors` does
-        not apply to it, and "max-min" looks at its edges only.
-    metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed"}
-        Distance of two samples; for "precomputed" the view is an (N, N) matrix of distances (a sparse one is a
-        graph, used whole).
-    anisotropy : float
-        ``alpha`` of ``K_ij / (q_i q_j)^alpha``, ``q`` the row sums of ``K``; 1 removes the influence of the sampling
-        density, 0 changes nothing.
-    preset : {None, "published"}
-        "published" follows the code behind the published figures instead of the paper's text: the kernel is
-        ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` counting the point itself, and the
-        correlation kernel divides by ``2 sigma^2``.
-    dtype : {None, "float32", "float64"}
-        Element type of the operators; None is float32 when every view is, else float64.
-    random_state : int, RandomState, Generator or None
-        Seed of approximate neighbours; None is 0, so that a graph depends on nothing but the data. Exact search draws
-        nothing.
-    n_jobs : int or None
-        Threads for this call and for everything done with its result. None or -1: all. The result does not
-        depend on it.
+        The views; rows are the same samples in every view. A single 2-D array is one view. The result
+        refers to the views, for rows of new samples, and does not copy contiguous arrays of floats.
+    n_neighbors : "log" or int, default="log"
+        Number of other samples joined to each sample; "log" is ``ceil(ln N)``, clamped to
+        ``[1, N - 1]``. An integer does not count the sample itself, with any preset.
+    kernel : {"gaussian", "laplacian", "correlation", "adaptive", "binary"} or callable, default="gaussian"
+        Affinity of two samples at distance ``d``: ``exp(-d^2 / (2 sigma^2))``, ``exp(-d / sigma)``,
+        ``exp(-d / (2 sigma))`` of the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i`` the
+        distance to the last neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of distances.
+    bandwidth : "max-min", float, (N,) array or callable, default="max-min"
+        The width ``sigma``; "max-min" is the largest of all distances to a nearest distinct sample. A
+        callable takes the directed graph of distances as a CSR matrix and returns a number or an (N,)
+        array. With an array, ``sigma^2`` becomes ``sigma_i sigma_j`` (and ``b`` of the published kernel
+        ``sqrt(b_i b_j)``).
+    symmetrize : {"mean", "max", "min"}, default="mean"
+        How the affinities of the two directions are combined; a missing direction counts as 0.
+    neighbors : {"auto", "exact", "approx"}, ApproximateNeighbors, (indices, distances), sparse graph of \
+distances, or KNeighborsTransformer, default="auto"
+        Source of the neighbours. "auto" searches approximately if an exact search would take more than
+        about half a minute: from ``N^2 d = 2e12`` on, if ``d > 6``. A given graph is used whole:
+        `n_neighbors` does not apply to it, and "max-min" uses its edges only.
+    metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed"}, default="euclidean"
+        Distance of two samples. With "precomputed" the view is an (N, N) matrix of distances; a sparse
+        one is a graph that is used whole.
+    anisotropy : float, default=0.0
+        Exponent ``alpha`` of ``K_ij / (q_i q_j)^alpha``, with ``q`` the row sums of ``K``. With 1 the
+        result does not depend on the sampling density; 0 changes nothing.
+    preset : {None, "published"}, default=None
+        "published" follows the code behind the published figures instead of the text of the paper: the
+        kernel is ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` including the sample
+        itself, and the correlation kernel divides by ``2 sigma^2``.
+    dtype : {None, "float32", "float64"}, default=None
+        Element type of the operators; None is float32 if every view is, else float64.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the approximate search; None is 0. An exact search draws no random numbers.
+    n_jobs : int or None, default=None
+        Number of threads for this call and for all uses of the result; None or -1 uses all. The result
+        does not depend on it.
 
     Returns
     -------
     OperatorSet
+        One member for each view.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a view or an argument is not as described; every argument is checked before the first search.
+
+    References
+    ----------
+    .. [1] "Multi-view diffusion geometry using intertwined diffusion trajectories", arXiv:2512.01484.
 
     Examples
     --------
@@ -95,7 +105,7 @@ KNeighborsTransformer
     if preset is not None:
         check_choice("preset", preset, ("published",))
     published = preset == "published"
-    single = is_single(dtype, [view.data.dtype for view in views])
+    single_precision = is_single_precision(dtype, [view.data.dtype for view in views])
     threads = n_threads(n_jobs)
     seed = check_seed(0 if random_state is None else random_state)
     settings = check_settings(
@@ -109,15 +119,13 @@ KNeighborsTransformer
         shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view.name)
         transitions.append(
             _core.Transition.from_graph(
-                graph.indptr,
-                graph.indices,
-                shape.values,
+                _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values),
                 kernel=shape.shape,
                 widths=shape.widths,
                 diagonal=shape.diagonal,
                 symmetrize=setting.symmetrize,
                 anisotropy=setting.anisotropy,
-                single=single,
+                single_precision=single_precision,
                 n_threads=threads,
             )
         )

@@ -1,10 +1,10 @@
-"""What `OperatorSet.check()` finds and how it is shown."""
+"""Checks of the members of an operator set: :meth:`OperatorSet.check` and its report."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -16,18 +16,35 @@ if TYPE_CHECKING:
 
     from .operator_set import OperatorSet
 
-# A walk that stays where it is with at least this mean probability mixes nothing.
+# A walk whose mean self-probability is at least this large hardly mixes.
 _NEAR_IDENTITY = 0.99
 _ROW_TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
 @dataclass(frozen=True)
 class MemberReport:
-    """What was found about one member.
+    """Findings on one member of an operator set.
 
-    `max_row_error` is the largest distance of a row sum from 1; `mean_self_probability` the mean of the diagonal;
-    `n_components` counts strongly connected parts; `n_isolated` points that no step leaves; `n_duplicates` points with
-    another at distance 0 (None where distances are unknown).
+    Attributes
+    ----------
+    name, kind : str
+        Name of the member, and its kind: "walk", "mean", "identity", "uniform", "power" or "teleport".
+    stochastic : bool
+        Whether all rows sum to 1 within rounding.
+    max_row_error : float
+        Largest deviation of a row sum from 1.
+    positive_diagonal : bool
+        Whether every sample has a self-loop.
+    mean_self_probability : float
+        Mean of the diagonal; estimated from 64 samples for powers and teleports.
+    n_components : int
+        Number of strongly connected components.
+    n_isolated : int
+        Number of samples that no step leaves.
+    near_identity : bool
+        Whether the mean self-probability is at least 0.99.
+    n_duplicates : int or None
+        Number of samples that coincide with another; None if distances are unknown.
     """
 
     name: str
@@ -44,14 +61,24 @@ class MemberReport:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Findings on all members of a set; `print(report)` shows a table."""
+    """Findings on all members of an operator set; ``print(report)`` shows a table.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of samples.
+    members : list of MemberReport
+        One report for each member.
+    warnings : list of str
+        What a user should know.
+    """
 
     n_samples: int
     members: list[MemberReport]
     warnings: list[str]
 
     def __str__(self) -> str:
-        """Return a table of the members, and the warnings under it."""
+        """Return a table of the members, followed by the warnings."""
         header = ("member", "rows sum to 1", "self-loops", "stays put", "parts", "isolated", "duplicates")
         rows = [header] + [
             (
@@ -78,7 +105,7 @@ class CheckReport:
 
 
 def check_operators(operators: OperatorSet, *, warn: bool) -> CheckReport:
-    """Look at every member of a set."""
+    """Check every member of a set."""
     walks: dict[int, MemberReport] = {}
     members = [_report_member(operators, i, walks) for i in range(len(operators))]
     found = [warning for member in members for warning in _warnings_of(member, operators.n_samples)]
@@ -108,32 +135,33 @@ def _report_matrix(P: sparse.csr_array, name: str, kind: str, n_duplicates: int 
 
 
 def _report_member(operators: OperatorSet, index: int, walks: dict[int, MemberReport]) -> MemberReport:
-    """Report a stored walk by looking at it, and an implicit member by what it is made of."""
-    n, name, member = operators.n_samples, operators.names[index], operators._members[index]
-    kind = member[0]
-    if kind in ("identity", "uniform"):
-        idle = kind == "identity"
-        return _implicit(name, kind, stays=1.0 if idle else 1.0 / n, parts=n if idle else 1, isolated=n if idle else 0)
-    if kind == "mean":
-        views = operators.views
-        return _report_matrix(sum(views[1:], start=views[0]) / len(views), name, kind, None)
-    base = member[1]
+    """Report a stored walk or a mean from its matrix, any other member from the walk that it is made of."""
+    n, name, member = operators.n_samples, operators.names[index], operators.members[index]
+    jumps = member.uniform_share > 0
+    if not member.bases:
+        stays = member.identity_share + member.uniform_share / n
+        return _implicit(name, member.kind, stays, *((1, 0) if jumps else (n, n)))
+    if len(member.bases) > 1:
+        matrices = [operators.walk_matrix(base) for base in member.bases]
+        return _report_matrix(sum(matrices[1:], start=matrices[0]) / len(matrices), name, member.kind, None)
+    (base,) = member.bases
     if base not in walks:
-        duplicates = operators._n_duplicates[base] if base < operators.n_views else None
-        walks[base] = _report_matrix(operators._matrix(base), name, "walk", duplicates)
+        duplicates = operators.n_duplicates[base] if base < operators.n_views else None
+        walks[base] = _report_matrix(operators.walk_matrix(base), name, "walk", duplicates)
     walk = walks[base]
-    if kind == "walk":
+    if member.kind == "walk":
         return walk
-    jumps = kind == "teleport" and member[3] == 0 and member[2] < 1
-    stays = float(_mean_diagonal(operators, index))
+    if member.kind == "mean":
+        return replace(walk, name=name, kind=member.kind, n_duplicates=None)
     parts, isolated = (1, 0) if jumps else (walk.n_components, walk.n_isolated)
-    return _implicit(name, kind, stays, parts, isolated, positive_diagonal=walk.positive_diagonal or jumps)
+    stays = _mean_diagonal(operators, index)
+    return _implicit(name, member.kind, stays, parts, isolated, positive_diagonal=walk.positive_diagonal or jumps)
 
 
 def _implicit(
     name: str, kind: str, stays: float, parts: int, isolated: int, *, positive_diagonal: bool = True
 ) -> MemberReport:
-    # Exact by construction: convex combinations and products of stochastic matrices.
+    # Row sums are exact by construction: convex combinations and products of stochastic matrices.
     return MemberReport(
         name=name,
         kind=kind,
@@ -148,13 +176,13 @@ def _implicit(
     )
 
 
-def _mean_diagonal(operators: OperatorSet, index: int, n_probes: int = 64) -> Any:
-    """Mean self-probability of an implicit member from evenly spaced samples."""
+def _mean_diagonal(operators: OperatorSet, index: int, n_probes: int = 64) -> float:
+    """Return the mean self-probability of a member, estimated from evenly spaced samples."""
     n = operators.n_samples
     probes = np.unique(np.linspace(0, n - 1, min(n, n_probes)).astype(int))
     unit = np.zeros((n, len(probes)), dtype=operators.dtype)
     unit[probes, np.arange(len(probes))] = 1
-    return (operators.trajectory([index]) @ unit)[probes, np.arange(len(probes))].mean()
+    return float((operators.trajectory([index]) @ unit)[probes, np.arange(len(probes))].mean())
 
 
 def _warnings_of(m: MemberReport, n_samples: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Functions on the training samples, carried to new ones along a trajectory."""
+"""Values of functions at new samples: the trajectory applied to their transition rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._core import Member
 from .trajectory import Trajectory
 
 
 def functions_at(rows: list[sparse.csr_array], W: Trajectory, functions: NDArray[Any]) -> NDArray[Any]:
     """Return ``W F`` at new samples.
 
-    With ``F_s = W_s ... W_1 F`` on the training samples, a new sample has ``f_s = sum_m a_(s,m) (row of O_m) F_(s-1)``:
-    the row of a walk is given (`rows`, one matrix for each stored walk), that of a power goes on through the walk, the
-    uniform member takes the mean, and the idle step keeps ``f_(s-1)``.
+    With ``F_s = W_s ... W_1 F`` on the training samples, the value at a new sample is
+    ``f_s = sum_m a_(s,m) (row of member m) F_(s-1)``. The row of a stored walk is given; the row of
+    ``P^e`` is the row of ``P`` times ``P^(e-1)``; the uniform jump takes the mean of ``F_(s-1)``; the
+    identity keeps ``f_(s-1)``.
 
     Parameters
     ----------
@@ -26,10 +28,20 @@ def functions_at(rows: list[sparse.csr_array], W: Trajectory, functions: NDArray
         The trajectory of the training samples.
     functions : (N, k) array
         F.
+
+    Returns
+    -------
+    (M, k) array
+        The values at the new samples.
+
+    Raises
+    ------
+    ValueError
+        If every step has a share of the identity, or a member has no rows for new samples.
     """
     operators = W.operators
-    # The step after which the value at a new sample is known whatever came before: the last one without an idle share.
-    idle = [m for m, member in enumerate(operators._members) if member[0] == "identity"]
+    # From the last step without a share of the identity on, values at new samples depend on known ones only.
+    idle = [m for m, member in enumerate(operators.members) if member.identity_share > 0]
     moving = np.flatnonzero(W.weights[:, idle].sum(axis=1) == 0)
     if not len(moving):
         raise ValueError(
@@ -49,35 +61,25 @@ def functions_at(rows: list[sparse.csr_array], W: Trajectory, functions: NDArray
 def _step(
     rows: list[sparse.csr_array], W: Trajectory, weights: NDArray[np.float64], known: NDArray[Any], value: NDArray[Any]
 ) -> NDArray[Any]:
-    operators = W.operators
     result = np.zeros_like(value)
-    for member, weight in zip(operators._members, weights, strict=True):
+    for member, weight in zip(W.operators.members, weights, strict=True):
         if weight == 0:
             continue
-        kind = member[0]
-        if kind == "identity":
-            result += weight * value
-        elif kind == "uniform":
-            result += weight * known.mean(axis=0)
-        elif kind == "walk":
-            result += weight * _walk(rows, W, member[1], 1, known)
-        elif kind == "mean":
-            result += weight * sum(_walk(rows, W, base, 1, known) for base in range(member[1])) / member[1]
-        elif kind == "power":
-            result += weight * _walk(rows, W, member[1], member[2], known)
-        else:
-            _, base, alpha, exponent = member
-            landing = known.mean(axis=0) if exponent == 0 else _walk(rows, W, base, exponent, known)
-            result += weight * (alpha * _walk(rows, W, base, 1, known) + (1 - alpha) * landing)
+        parts = [power.weight * _walk(rows, W, power.base, power.exponent, known) for power in member.powers]
+        if member.uniform_share > 0:
+            parts.append(member.uniform_share * known.mean(axis=0))
+        if member.identity_share > 0:
+            parts.append(member.identity_share * value)
+        result += weight * sum(parts[1:], start=parts[0])
     return result
 
 
 def _walk(rows: list[sparse.csr_array], W: Trajectory, base: int, exponent: int, known: NDArray[Any]) -> NDArray[Any]:
     """Return ``p P^(exponent - 1) F`` for the rows p of one walk."""
     if base >= len(rows):
-        member = W.operators.names[W.operators._members.index(("walk", base))]
+        member = W.operators.names[W.operators.members.index(Member.walk(base))]
         raise ValueError(f"W: expected members that come from views, got {member!r}, which has no rows for new samples")
     for _ in range(exponent - 1):
-        known = W.operators._matrix(base) @ known
+        known = W.operators.walk_matrix(base) @ known
     product: NDArray[Any] = rows[base] @ known
     return product

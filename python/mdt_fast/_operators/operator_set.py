@@ -1,4 +1,4 @@
-"""Operator sets: the steps that trajectories are made of."""
+"""Operator sets: the operators from which the steps of trajectories are chosen."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from .. import _core
+from .._core import Member
 from .._graphs.views import check_matrix, check_names
 from .._support.arguments import check_integer, check_number
+from .._support.csr import to_parts, to_scipy
 from .._support.threads import n_threads
 
 if TYPE_CHECKING:
@@ -22,42 +24,51 @@ if TYPE_CHECKING:
     from .checks import CheckReport
     from .trajectory import Trajectory
 
-# Rows of a given transition matrix may be off by this much before they are taken for a mistake.
+# Largest accepted deviation of a row sum of a given transition matrix from 1.
 _STOCHASTIC_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-8}
-# Two entries that should be equal by symmetry may differ by this fraction of the larger.
+# Largest accepted difference of two entries that are equal by symmetry, as a fraction of the larger.
 _SYMMETRY_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
-
-# Beyond this a power is a mistake, or wants another method.
+# Largest accepted exponent: each power is applied step by step.
 _MAX_POWER = 2**20
 
 
 class OperatorSet:
-    """Random-walk operators on the same samples, and further steps made from them.
+    """Random-walk operators on the same samples, and further operators made from them.
 
-    Made by :func:`build_operators`, :meth:`from_affinities` or :meth:`from_transitions`; `with_...` methods return a
-    larger set that shares the same matrices. The first members are the base views. Sets are immutable; they pickle and
-    copy.
+    Made by :func:`build_operators`, :meth:`from_affinities` or :meth:`from_transitions`. The methods
+    ``with_...`` return a larger set that shares the same matrices. The first members are the base
+    views. Sets are immutable; they can be pickled and copied.
 
     Attributes
     ----------
     n_samples : int
         Number of samples N.
+    members : tuple of Member
+        The members: their kind, and the stored walks of which they consist.
     names : list of str
         Names of the members.
     n_views : int
         Number of base views.
     bandwidths : tuple
-        Bandwidth of each base view's kernel: a number, an array of one per sample, or None where there is none.
+        Bandwidth of the kernel of each base view: a number, an array of N numbers, or None if there
+        is none.
+    n_duplicates : tuple of int or None
+        For each base view the number of samples that coincide with a neighbour; None if distances
+        are unknown.
     dtype : numpy.dtype
-        Element type of the matrices and of everything computed with them.
+        Element type of the matrices and of all results computed with them.
     n_jobs : int or None
-        Threads used by trajectories of this set.
+        Number of threads of the trajectories of this set.
+    transitions : tuple
+        The stored transition matrices as the compiled core holds them.
+    native : object
+        The set as the compiled core holds it.
     """
 
     def __init__(
         self,
         transitions: Sequence[_core.Transition],
-        members: Sequence[tuple[Any, ...]],
+        members: Sequence[Member],
         names: Sequence[str],
         *,
         n_views: int,
@@ -66,16 +77,16 @@ class OperatorSet:
         training_views: Sequence[TrainingView | None],
         n_jobs: int | None,
     ) -> None:
-        self._transitions = list(transitions)
-        self._members = list(members)
-        self._core = _core.OperatorSet(self._transitions, self._members)
-        self._n_duplicates = list(n_duplicates)
+        self.transitions = tuple(transitions)
+        self.members = tuple(members)
+        self.native = _core.OperatorSet(list(self.transitions), list(self.members))
+        self.n_duplicates = tuple(n_duplicates)
         self._training_views = list(training_views)
-        self.n_samples = self._transitions[0].n
+        self.n_samples = self.transitions[0].n
         self.names = list(names)
         self.n_views = n_views
         self.bandwidths = tuple(bandwidths)
-        self.dtype: np.dtype[Any] = self._transitions[0].values.dtype
+        self.dtype: np.dtype[Any] = self.transitions[0].values.dtype
         self.n_jobs = n_jobs
 
     @classmethod
@@ -92,7 +103,7 @@ class OperatorSet:
         nothing = [None] * len(transitions)
         return cls(
             transitions,
-            [("walk", v) for v in range(len(transitions))],
+            [Member.walk(v) for v in range(len(transitions))],
             names,
             n_views=len(transitions),
             bandwidths=nothing if bandwidths is None else bandwidths,
@@ -111,31 +122,43 @@ class OperatorSet:
         dtype: DTypeLike | None = None,
         n_jobs: int | None = None,
     ) -> OperatorSet:
-        """Make the walks ``P = D^-1 K`` of symmetric non-negative affinities, dense or sparse.
+        """Make the walks ``P = D^-1 K`` of symmetric non-negative affinities.
 
         Parameters
         ----------
-        Ks : list, tuple or dict of (N, N) matrices
-            Symmetric, non-negative, every row with a positive sum.
-        names : list of str, optional
-            Names of the views; the keys of a dict by default.
-        anisotropy : float
-            ``alpha`` of ``K_ij / (q_i q_j)^alpha``, ``q`` the row sums.
-        dtype, n_jobs
-            As for :func:`build_operators`.
+        Ks : list, tuple or dict of (N, N) arrays or sparse matrices
+            Affinities of the views: symmetric, non-negative, with a positive sum in every row.
+        names : list of str, default=None
+            Names of the views; None takes the keys of a dict, or "view 0", "view 1", ...
+        anisotropy : float, default=0.0
+            Exponent ``alpha`` of ``K_ij / (q_i q_j)^alpha``, with ``q`` the row sums of ``K``.
+        dtype : {None, "float32", "float64"}, default=None
+            Element type of the operators; None is float32 if every matrix is, else float64.
+        n_jobs : int or None, default=None
+            Number of threads for this call and for the result; None or -1 uses all.
+
+        Returns
+        -------
+        OperatorSet
+            One member for each affinity.
+
+        Raises
+        ------
+        ValueError
+            If a matrix is not square, symmetric and non-negative, or has a row without affinity.
         """
         check_number("anisotropy", anisotropy)
         matrices, names = _check_square(Ks, "Ks", names)
-        single = is_single(dtype, [K.dtype for K in matrices])
+        how = {
+            "single_precision": is_single_precision(dtype, [K.dtype for K in matrices]),
+            "n_threads": n_threads(n_jobs),
+        }
         transitions = []
         for v, K in enumerate(matrices):
-            tolerance = _SYMMETRY_TOLERANCE[K.dtype.type]
-            K = _symmetric(K.astype(np.float64), tolerance, f"Ks[{v}]")
+            K = _symmetric(K.astype(np.float64), _SYMMETRY_TOLERANCE[K.dtype.type], f"Ks[{v}]")
             _refuse_negative(K, f"Ks[{v}]")
-            transitions.append(
-                _named(f"Ks[{v}]", _core.Transition.from_affinity, K, anisotropy=float(anisotropy),
-                       single=single, n_threads=n_threads(n_jobs))
-            )  # fmt: skip
+            make = _core.Transition.from_affinity
+            transitions.append(_named(f"Ks[{v}]", make, K, anisotropy=float(anisotropy), **how))
         return cls._of_views(transitions, names, n_jobs=n_jobs)
 
     @classmethod
@@ -147,22 +170,37 @@ class OperatorSet:
         dtype: DTypeLike | None = None,
         n_jobs: int | None = None,
     ) -> OperatorSet:
-        """Take row-stochastic matrices, dense or sparse, as the base views.
+        """Use row-stochastic matrices as the base views.
 
         Parameters
         ----------
-        Ps : list, tuple or dict of (N, N) matrices
-            Non-negative with rows that sum to 1 (to 1e-8, or 1e-5 in float32; they are then rescaled to 1).
-        names, dtype, n_jobs
-            As for :meth:`from_affinities`.
+        Ps : list, tuple or dict of (N, N) arrays or sparse matrices
+            Non-negative matrices with rows that sum to 1 (to 1e-8, or 1e-5 in float32; rows are then
+            rescaled to sum to 1).
+        names : list of str, default=None
+            Names of the views; None takes the keys of a dict, or "view 0", "view 1", ...
+        dtype : {None, "float32", "float64"}, default=None
+            Element type of the operators; None is float32 if every matrix is, else float64.
+        n_jobs : int or None, default=None
+            Number of threads for this call and for the result; None or -1 uses all.
+
+        Returns
+        -------
+        OperatorSet
+            One member for each matrix.
+
+        Raises
+        ------
+        ValueError
+            If a matrix is not square, non-negative and row-stochastic.
         """
         matrices, names = _check_square(Ps, "Ps", names)
-        single = is_single(dtype, [P.dtype for P in matrices])
-        return cls._of_views(_stochastic(matrices, single, n_jobs), names, n_jobs=n_jobs)
+        single_precision = is_single_precision(dtype, [P.dtype for P in matrices])
+        return cls._of_views(_stochastic(matrices, single_precision, n_jobs), names, n_jobs=n_jobs)
 
     def __len__(self) -> int:
         """Return the number of members."""
-        return len(self._members)
+        return len(self.members)
 
     def __getitem__(self, member: int | str) -> sparse.csr_array | LinearOperator:
         """Return a member by index or name: a read-only CSR matrix if it is stored, else a linear operator."""
@@ -174,8 +212,8 @@ class OperatorSet:
         if not -len(self) <= index < len(self):
             raise IndexError(f"member: expected an index below {len(self)}, got {index}")
         index %= len(self)
-        if self._members[index][0] == "walk":
-            return self._matrix(self._members[index][1])
+        if self.members[index].kind == "walk":
+            return self.walk_matrix(self.members[index].bases[0])
         return self.trajectory([index])
 
     def __iter__(self) -> Iterator[Any]:
@@ -187,26 +225,26 @@ class OperatorSet:
         return f"OperatorSet({self.n_samples} samples, members: {', '.join(self.names)}; {self.dtype})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made anew from the rest."""
-        return {key: value for key, value in self.__dict__.items() if key != "_core"}
+        """Return the attributes except the native set, which is made again from the others."""
+        return {key: value for key, value in self.__dict__.items() if key != "native"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the set from its matrices and members."""
+        """Restore the attributes and make the native set."""
         self.__dict__.update(state)
-        self._core = _core.OperatorSet(self._transitions, self._members)
+        self.native = _core.OperatorSet(list(self.transitions), list(self.members))
 
     @property
     def views(self) -> tuple[sparse.csr_array, ...]:
         """The base views, read-only CSR matrices that share memory with the set."""
-        return tuple(self._matrix(v) for v in range(self.n_views))
+        return tuple(self.walk_matrix(v) for v in range(self.n_views))
 
     @property
     def affinities(self) -> tuple[sparse.csr_array, ...]:
-        """The symmetric affinities ``K = D P`` of the base views, made anew at each call.
+        """The symmetric affinities ``K = D P`` of the base views, made at each access.
 
-        Views that were given as walks (:meth:`from_transitions`) have none.
+        Views that were given as transition matrices (:meth:`from_transitions`) have none.
         """
-        degrees = [self._transitions[v].degrees for v in range(self.n_views)]
+        degrees = [self.transitions[v].degrees for v in range(self.n_views)]
         for name, each in zip(self.names, degrees, strict=False):
             if each is None:
                 raise ValueError(f"ops: expected views with symmetric affinities, got {name!r}, which is a walk only")
@@ -215,33 +253,38 @@ class OperatorSet:
             for each, P in zip(degrees, self.views, strict=True)
         )
 
-    def _matrix(self, base: int) -> sparse.csr_array:
-        transition = self._transitions[base]
-        values, indices = transition.values, transition.indices
-        indptr: NDArray[Any] = transition.indptr
-        # SciPy wants both index arrays of one type and would copy the long one.
-        if len(indices) <= np.iinfo(np.int32).max:
-            indptr = indptr.astype(np.int32)
-        shape = (self.n_samples, self.n_samples)
-        matrix = sparse.csr_array((values, indices, indptr), shape=shape, copy=False)
-        matrix.has_canonical_format = True
-        return matrix
+    def walk_matrix(self, index: int) -> sparse.csr_array:
+        """Return a stored walk as a read-only CSR matrix that shares memory with the set.
 
-    def _bases(self, indices: Iterable[int]) -> list[int]:
-        """Return the stored matrices that these members are made of."""
-        bases: set[int] = set()
-        for kind, *rest in (self._members[i] for i in indices):
-            if kind == "mean":
-                bases.update(range(rest[0]))
-            elif rest:
-                bases.add(rest[0])
-        return sorted(bases)
+        Parameters
+        ----------
+        index : int
+            Index in `transitions`: the base views first, then the matrices of :meth:`with_transitions`.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+            The (N, N) transition matrix.
+        """
+        return to_scipy(self.transitions[index], self.n_samples)
+
+    def stored_walks(self, indices: Iterable[int]) -> list[int]:
+        """Return the stored walks of which some members consist.
+
+        Parameters
+        ----------
+        indices : iterable of int
+            Indices of members.
+
+        Returns
+        -------
+        list of int
+            Ascending indices in `transitions`.
+        """
+        return sorted({base for i in indices for base in self.members[i].bases})
 
     def _with(
-        self,
-        members: Sequence[tuple[Any, ...]],
-        names: Sequence[str],
-        transitions: Sequence[_core.Transition] = (),
+        self, members: Sequence[Member], names: Sequence[str], transitions: Sequence[_core.Transition] = ()
     ) -> OperatorSet:
         # A second identity is allowed; its name tells it from the first.
         taken = list(self.names)
@@ -249,21 +292,26 @@ class OperatorSet:
             count = sum(t == name or t.startswith(f"{name} (") for t in taken)
             taken.append(f"{name} ({count + 1})" if count else name)
         return OperatorSet(
-            [*self._transitions, *transitions],
-            [*self._members, *members],
+            [*self.transitions, *transitions],
+            [*self.members, *members],
             taken,
             n_views=self.n_views,
             bandwidths=self.bandwidths,
-            n_duplicates=self._n_duplicates,
+            n_duplicates=self.n_duplicates,
             training_views=self._training_views,
             n_jobs=self.n_jobs,
         )
 
     def with_mean(self) -> OperatorSet:
-        """Add the mean of the base views, ``(P_0 + ... + P_(V-1)) / V``; never formed.
+        """Add the mean of the base views, ``(P_0 + ... + P_(V-1)) / V``, which is never formed.
 
-        A word ends in one view, and what that view confuses stays confused; a word that ends in the mean has no such
-        limit.
+        The last step of a sequence of views is one view, and samples that this view cannot separate
+        stay together. A sequence that ends in the mean has no such limit.
+
+        Returns
+        -------
+        OperatorSet
+            The set with the additional member "mean".
 
         Examples
         --------
@@ -273,65 +321,118 @@ class OperatorSet:
         >>> ops.trajectory([0, "mean"])
         Trajectory(mean @ view 0; 500 samples)
         """
-        return self._with([("mean", self.n_views)], ["mean"])
+        return self._with([Member.mean(self.n_views)], ["mean"])
 
     def with_identity(self) -> OperatorSet:
-        """Add the idle step I."""
-        return self._with([("identity",)], ["identity"])
+        """Add the identity, the step that stays where it is.
+
+        Returns
+        -------
+        OperatorSet
+            The set with the additional member "identity".
+        """
+        return self._with([Member.identity()], ["identity"])
 
     def with_uniform(self) -> OperatorSet:
-        """Add the jump to any sample with equal probability, ``11^T / N``; never formed."""
-        return self._with([("uniform",)], ["uniform"])
+        """Add the jump to any sample with equal probability, ``11^T / N``, which is never formed.
+
+        Returns
+        -------
+        OperatorSet
+            The set with the additional member "uniform".
+        """
+        return self._with([Member.uniform()], ["uniform"])
 
     def with_teleport(self, alpha: float = 0.85, to: str | int = "uniform") -> OperatorSet:
-        """Add ``alpha P_v + (1 - alpha) Xi`` for each base view.
+        """Add ``alpha P_v + (1 - alpha) L`` for each base view.
 
         Parameters
         ----------
-        alpha : float
+        alpha : float, default=0.85
             Probability of an ordinary step, between 0 and 1.
-        to : "uniform" or int
-            Where the other steps go: to any sample, or where that many steps (at least 2) of the same view lead.
+        to : "uniform" or int, default="uniform"
+            Distribution L of the other steps: "uniform" is a jump to any sample, an integer s >= 2 is
+            ``P_v^s``, s steps of the same view.
+
+        Returns
+        -------
+        OperatorSet
+            The set with one additional member for each base view.
         """
         alpha = check_number("alpha", alpha, maximum=1.0)
-        if isinstance(to, str):
-            if to != "uniform":
-                raise ValueError(f"to: expected 'uniform' or an integer >= 2, got {to!r}")
-            exponent, landing = 0, "uniform"
-        else:
+        exponent = None
+        if not isinstance(to, str):
             exponent = check_integer("to", to, minimum=2, maximum=_MAX_POWER)
-            landing = f"^{exponent}"
-        members = [("teleport", v, alpha, exponent) for v in range(self.n_views)]
+        elif to != "uniform":
+            raise ValueError(f"to: expected 'uniform' or an integer >= 2, got {to!r}")
+        landing = "uniform" if exponent is None else f"^{exponent}"
+        members = [Member.teleport(v, alpha, exponent) for v in range(self.n_views)]
         return self._with(members, [f"teleport({name}, {alpha:g}, {landing})" for name in self.names[: self.n_views]])
 
     def with_powers(self, powers: Sequence[int]) -> OperatorSet:
-        """Add ``P_v^s`` for each s in `powers` and each base view, applied as s steps."""
+        """Add ``P_v^s`` for each exponent s and each base view, applied as s steps.
+
+        Parameters
+        ----------
+        powers : sequence of int
+            The exponents, at least 1.
+
+        Returns
+        -------
+        OperatorSet
+            The set with ``len(powers) * n_views`` additional members.
+        """
         if not isinstance(powers, (Sequence, np.ndarray)):
             raise TypeError(f"powers: expected a sequence of integers, got {powers!r}")
         exponents = [check_integer("powers", s, minimum=1, maximum=_MAX_POWER) for s in powers]
         if not exponents:
             raise ValueError("powers: expected at least one exponent, got none")
-        members = [("power", v, s) for s in exponents for v in range(self.n_views)]
+        members = [Member.power(v, s) for s in exponents for v in range(self.n_views)]
         return self._with(members, [f"{name}^{s}" for s in exponents for name in self.names[: self.n_views]])
 
     def with_transitions(self, Ps: Any, *, names: Sequence[str] | None = None) -> OperatorSet:
-        """Add row-stochastic matrices as members; they are not base views, so quality does not look at them."""
-        first = len(self._transitions)
+        """Add row-stochastic matrices as members.
+
+        They are not base views: qualities do not use them.
+
+        Parameters
+        ----------
+        Ps : list, tuple or dict of (N, N) arrays or sparse matrices
+            Matrices as in :meth:`from_transitions`.
+        names : list of str, default=None
+            Names of the members; None takes the keys of a dict, or "given 0", "given 1", ...
+
+        Returns
+        -------
+        OperatorSet
+            The set with one additional member for each matrix.
+        """
+        first = len(self.transitions)
         matrices, names = _check_square(Ps, "Ps", names, default="given", start=first - self.n_views)
         if matrices[0].shape[0] != self.n_samples:
             got = matrices[0].shape
             raise ValueError(f"Ps: expected matrices of shape {(self.n_samples, self.n_samples)}, got {got}")
         transitions = _stochastic(matrices, self.dtype == np.float32, self.n_jobs)
-        return self._with([("walk", first + i) for i in range(len(transitions))], names, transitions)
+        return self._with([Member.walk(first + i) for i in range(len(transitions))], names, transitions)
 
     def trajectory(self, steps: Any) -> Trajectory:
-        """Return the product ``W_t ... W_1`` of a word or of weights.
+        """Return the product ``W_t ... W_1`` of a sequence or of weights.
 
         Parameters
         ----------
         steps : sequence of int or str, or (t, len(self)) array
-            A word: the member taken at each step, the first step first, by index or by name. Or weights: a row on the
-            simplex for each step.
+            A sequence: the member at each step, the first step first, by index or by name. Or
+            weights: one row on the simplex for each step.
+
+        Returns
+        -------
+        Trajectory
+            The product, which is never formed.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `steps` is neither a sequence of members nor weights on the simplex.
 
         Examples
         --------
@@ -350,27 +451,36 @@ class OperatorSet:
     ) -> list[sparse.csr_array]:
         """Return the transition rows of new samples to the samples of this set, for each base view.
 
-        A new sample is joined to its ``K + 1`` nearest samples and to those that would have it among their ``K``
-        nearest; affinities are those of the view's kernel. A sample of this set, given again, gets its own row; where
-        several coincide, the row of the first. A row does not depend on the other new samples.
+        A new sample is joined to its ``K + 1`` nearest samples and to the samples that would have it
+        among their ``K`` nearest. Affinities are those of the kernel of the view. A sample of this set
+        that is given again gets its own row; if several samples coincide, the row of the first. A row
+        does not depend on the other new samples.
 
         Parameters
         ----------
-        Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
-            M new samples, with the views and features of :func:`build_operators`; a dict is matched by view name. The
-            arrays given there must not have changed since.
-        affinities : list, tuple or dict of (M, N) matrices
-            In place of `Xs_new`: non-negative affinities of new samples with the samples of this set, for each base
-            view, which are only divided by their row sums. Sets made from matrices or from graphs that were given
-            have no other way.
-        n_jobs : int or None
-            Threads; None: those of the set.
+        Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames, default=None
+            M new samples with the views and features of :func:`build_operators`; a dict is matched by
+            the names of the views. The arrays given there must not have changed since.
+        affinities : list, tuple or dict of (M, N) matrices, default=None
+            Instead of `Xs_new`: non-negative affinities of the new samples to the samples of this set,
+            for each base view; each row is divided by its sum. Sets made from given matrices or graphs
+            require it.
+        n_jobs : int or None, default=None
+            Number of threads; None uses the number of the set.
 
         Returns
         -------
         list of scipy.sparse.csr_array
-            An (M, N) matrix with rows that sum to 1 for each base view. A sample without affinity to any other
-            (``symmetrize="min"`` can do that) goes to its nearest, with an :class:`OperatorWarning`.
+            For each base view an (M, N) matrix with rows that sum to 1. A sample without affinity to
+            any other (possible with ``symmetrize="min"``) steps to its nearest sample, with an
+            :class:`OperatorWarning`.
+
+        Raises
+        ------
+        TypeError
+            If both or neither of `Xs_new` and `affinities` are given.
+        ValueError
+            If the views do not match those of the set.
         """
         from .._graphs.new_rows import normalize_affinities, transition_rows
 
@@ -385,25 +495,44 @@ class OperatorSet:
             rows = transition_rows(Xs_new, names, self._training_views, threads)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
+    def has_same_members(self, other: OperatorSet) -> bool:
+        """Return whether weights have the same meaning in another set: equal members and matrices."""
+        if self is other:
+            return True
+        if (self.n_samples, self.members, self.dtype) != (other.n_samples, other.members, other.dtype):
+            return False
+        pairs = zip(self.transitions, other.transitions, strict=False)
+        return all(a is b or _are_equal(a, b) for a, b in pairs)
+
     def mean(self) -> Trajectory:
         """Return the mean of all members, a trajectory of one step."""
         return self.trajectory(np.full((1, len(self)), 1.0 / len(self)))
 
     def check(self, *, warn: bool = True) -> CheckReport:
-        """Report what could spoil a walk: stochasticity, self-loops, connectivity, isolated or duplicated points.
+        """Report what could impair a walk: row sums, self-loops, connectivity, isolated or duplicated samples.
 
         Parameters
         ----------
-        warn : bool
-            Also issue each finding as an :class:`OperatorWarning`. Nothing is ever refused.
+        warn : bool, default=True
+            Also issue each finding as an :class:`OperatorWarning`. Nothing is refused.
+
+        Returns
+        -------
+        CheckReport
+            The findings for each member; ``print(report)`` shows a table.
         """
         from .checks import check_operators
 
         return check_operators(self, warn=warn)
 
 
-def is_single(dtype: DTypeLike | None, given: Sequence[Any]) -> bool:
-    """Are the operators to be float32? By default only if everything given is."""
+def _are_equal(a: _core.Transition, b: _core.Transition) -> bool:
+    parts = ((a.indptr, b.indptr), (a.indices, b.indices), (a.values, b.values))
+    return all(np.array_equal(x, y) for x, y in parts)
+
+
+def is_single_precision(dtype: DTypeLike | None, given: Sequence[Any]) -> bool:
+    """Return whether the operators are float32: as `dtype` states, or if it is None, if all of `given` are."""
     if dtype is None:
         return all(d in (np.float32, np.float16) for d in given)
     try:
@@ -437,7 +566,7 @@ def _check_square(
             raise ValueError(f"{argument}[{v}]: expected at least 1 sample, got 0")
         rows = sparse.csr_array(checked)
         if not rows.data.all():
-            # Stored zeros would count as edges. On a copy: the matrix is the caller's.
+            # Stored zeros would count as edges. A copy keeps the caller's matrix unchanged.
             rows = rows.copy()
             rows.eliminate_zeros()
         matrices.append(rows)
@@ -461,10 +590,10 @@ def _refuse_negative(matrix: sparse.csr_array, name: str) -> None:
 
 
 def _symmetric(K: sparse.csr_array, tolerance: float, name: str) -> sparse.csr_array:
-    """Return K made exactly symmetric; refuse it if it is not nearly so."""
+    """Return ``(K + K^T) / 2``; refuse a matrix that is not symmetric within the tolerance."""
     difference = abs(K - K.T).tocoo()
     if difference.nnz:
-        # Of a pair only one entry may be stored; the larger of the two is what the difference is measured by.
+        # Of a pair only one entry may be stored; the difference is relative to the larger of the two.
         larger = sparse.csr_array(abs(K).maximum(abs(K.T)))[difference.row, difference.col]
         excess = difference.data - tolerance * np.asarray(larger).ravel()
         worst = int(excess.argmax())
@@ -478,27 +607,22 @@ def _symmetric(K: sparse.csr_array, tolerance: float, name: str) -> sparse.csr_a
     return symmetric
 
 
-def _stochastic(matrices: Sequence[sparse.csr_array], single: bool, n_jobs: int | None) -> list[_core.Transition]:
+def _stochastic(
+    matrices: Sequence[sparse.csr_array], single_precision: bool, n_jobs: int | None
+) -> list[_core.Transition]:
+    how = {"single_precision": single_precision, "n_threads": n_threads(n_jobs)}
     transitions = []
     for v, P in enumerate(matrices):
         _refuse_negative(P, f"Ps[{v}]")
-        tolerance = _STOCHASTIC_TOLERANCE[np.float32 if single or P.dtype == np.float32 else np.float64]
-        transitions.append(
-            _named(f"Ps[{v}]", _core.Transition.from_stochastic, P, tolerance=tolerance, single=single,
-                   n_threads=n_threads(n_jobs))
-        )  # fmt: skip
+        tolerance = _STOCHASTIC_TOLERANCE[np.float32 if single_precision or P.dtype == np.float32 else np.float64]
+        transitions.append(_named(f"Ps[{v}]", _core.Transition.from_stochastic, P, tolerance=tolerance, **how))
     return transitions
 
 
 def _named(name: str, make: Any, matrix: sparse.csr_array, **settings: Any) -> _core.Transition:
-    """Call a constructor of the core on a matrix; errors name the argument."""
-    parts: tuple[NDArray[Any], ...] = (
-        matrix.indptr.astype(np.int64),
-        matrix.indices.astype(np.int32),
-        matrix.data.astype(np.float64),
-    )
+    """Call a constructor of the core; errors name the argument."""
     try:
-        made: _core.Transition = make(*parts, **settings)
+        made: _core.Transition = make(to_parts(matrix, np.float64), **settings)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     return made

@@ -1,4 +1,4 @@
-"""Trajectories: products of operators, applied without being formed."""
+"""Trajectories: products of operators that are applied without being formed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._support import memory as _memory
 from .._support.arguments import check_choice, check_flag, check_integer, check_number
+from .._support.csr import to_scipy
 from .._support.threads import n_threads
 from .._support.warnings import ConvergenceWarning, OperatorWarning
 
 if TYPE_CHECKING:
     from .operator_set import OperatorSet
 
-# Weights of a step may miss 1 by this much (float32 ones, softmaxes say, by more); they are then rescaled.
+# Largest accepted deviation of the sum of a step's weights from 1, in double and in single precision;
+# the weights are then rescaled.
 _SIMPLEX_TOLERANCE = 1e-8
 _SIMPLEX_TOLERANCE_SINGLE = 1e-5
-# Columns of the identity that toarray sends through the factors at a time.
+# Columns of the identity that toarray multiplies at a time.
 _PANEL = 256
 
 
 class _MatrixFree(LinearOperator):  # type: ignore[misc]
-    """A linear operator of the core: checks vectors, keeps the element type, and takes blocks of any kind."""
+    """A linear operator of the core: checks vectors, keeps the element type, accepts complex blocks."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, int]
@@ -76,19 +78,21 @@ class _MatrixFree(LinearOperator):  # type: ignore[misc]
 
 
 class Trajectory(_MatrixFree):
-    """The operator ``W = W_t ... W_1`` of a trajectory, a SciPy linear operator that is never formed.
+    """The product ``W = W_t ... W_1`` of a trajectory, a SciPy linear operator that is never formed.
 
-    Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over where walks end; ``W.T @ B`` moves mass.
-    Both go through the factors one by one, in parallel over the rows.
+    Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over the ends of walks;
+    ``W.T @ B`` moves mass along walks. Both apply the factors one by one, in parallel over the rows.
 
     Attributes
     ----------
-    word : tuple of int or None
-        The member taken at each step, first step first; None for a convex trajectory.
+    sequence : tuple of int or None
+        The member at each step, the first step first; None if some step mixes several members.
     weights : (t, len(operators)) array
         Weights of the members at each step, rows on the simplex. Read-only.
     operators : OperatorSet
-        The set that the steps refer to.
+        The set whose members the steps combine.
+    n_unconnected_parts : int
+        Number of parts of the samples that no step joins; 1 for a connected trajectory.
     """
 
     def __init__(self, operators: OperatorSet, weights: NDArray[np.float64]) -> None:
@@ -98,8 +102,8 @@ class Trajectory(_MatrixFree):
         self.weights.flags.writeable = False
 
     @property
-    def word(self) -> tuple[int, ...] | None:
-        """The member taken at each step, or None if some step mixes several."""
+    def sequence(self) -> tuple[int, ...] | None:
+        """The member at each step, or None if some step mixes several."""
         if not (self.weights.max(axis=1) == 1.0).all():
             return None
         return tuple(int(i) for i in self.weights.argmax(axis=1))
@@ -109,21 +113,21 @@ class Trajectory(_MatrixFree):
         return len(self.weights)
 
     def __repr__(self) -> str:
-        """Return the factors, leftmost last step, for a word; the number of steps for a convex trajectory."""
-        word = self.word
-        if word is None:
+        """Return the factors of a sequence, the last step leftmost, or the number of convex steps."""
+        sequence = self.sequence
+        if sequence is None:
             steps = f"{len(self)} convex step{'s' if len(self) > 1 else ''} over {', '.join(self.operators.names)}"
         else:
-            steps = " @ ".join(self.operators.names[i] for i in reversed(word))
+            steps = " @ ".join(self.operators.names[i] for i in reversed(sequence))
         return f"Trajectory({steps}; {self.operators.n_samples} samples)"
 
     def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
-        return self.operators._core.apply(self.weights, block, transposed, self._threads)
+        return self.operators.native.apply(self.weights, block, transposed, self._threads)
 
     def _transpose(self) -> LinearOperator:
         return TransposedTrajectory(self)
 
-    # Real, so the adjoint is the transpose.
+    # W is real, so the adjoint is the transpose.
     _adjoint = _transpose
 
     @property
@@ -135,14 +139,30 @@ class Trajectory(_MatrixFree):
 
         Parameters
         ----------
-        step : int, str or array
+        step : int, str or (len(operators),) array
             A member, by index or by name, or weights over all members.
+
+        Returns
+        -------
+        Trajectory
+            The product ``W_(t+1) W_t ... W_1``.
         """
         row = check_steps([step], self.operators)
         return Trajectory(self.operators, np.vstack([self.weights, row]))
 
     def toarray(self) -> NDArray[Any]:
-        """Return the product as a dense (N, N) array; MemoryError, with the size, if it cannot fit."""
+        """Return the product as a dense array.
+
+        Returns
+        -------
+        (N, N) array
+            W.
+
+        Raises
+        ------
+        MemoryError
+            If the array does not fit into the available memory.
+        """
         n = self.operators.n_samples
         _memory.require(n * n * self.dtype.itemsize, f"W.toarray() of {n} samples")
         dense = np.empty((n, n), dtype=self.dtype)
@@ -160,28 +180,29 @@ class Trajectory(_MatrixFree):
 
         Parameters
         ----------
-        prune_below : float
-            Drop entries below this; the largest of a row always stays.
-        top : int, optional
-            Keep at most this many of the largest entries of each row, of equal ones the first.
-        prune_each_step : bool
-            Prune after every step instead of once at the end. Long trajectories of many samples become affordable, at
-            the price of an error that grows with each step.
+        prune_below : float, default=0.0
+            Drop entries below this number; the largest entry of a row is kept.
+        top : int or None, default=None
+            Keep at most this many of the largest entries of each row, of equal entries the first.
+        prune_each_step : bool, default=False
+            Prune after every step instead of once at the end. This makes long trajectories of many
+            samples affordable; the error grows with each step.
 
         Returns
         -------
-        csr_array
-            Rows that lost entries are rescaled, so that every row sums to 1.
+        scipy.sparse.csr_array
+            The (N, N) product. Rows that lost entries are rescaled, so that every row sums to 1.
 
-        Notes
-        -----
-        Raises MemoryError, with an estimate of the size, if the result cannot fit.
+        Raises
+        ------
+        MemoryError
+            If the result does not fit into the available memory.
         """
         below = check_number("prune_below", prune_below)
         if top is not None:
             top = check_integer("top", top, minimum=1)
         try:
-            indptr, indices, values = self.operators._core.to_sparse(
+            parts = self.operators.native.to_sparse(
                 self.weights,
                 prune_below=below,
                 top=top,
@@ -191,28 +212,38 @@ class Trajectory(_MatrixFree):
             )
         except MemoryError as error:
             raise MemoryError(f"W.tosparse(): {error}; top= or prune_below= make it smaller") from None
-        matrix = sparse.csr_array((values, indices, indptr), shape=self.shape)
-        matrix.has_canonical_format = True
-        return matrix
+        return to_scipy(parts, self.shape[1])
 
     def stationary_distribution(self, tol: float = 1e-12, max_iter: int = 10_000) -> NDArray[np.float64]:
-        """Return the distribution that one pass of the trajectory leaves as it is.
+        """Return the stationary distribution ``pi = W^T pi``.
 
-        By power iteration on the factors from the uniform distribution. Warns where the limit depends on that start,
-        because the graph falls into parts that no step joins, and where `tol` was not reached.
+        It is computed by power iteration on the factors from the uniform distribution. A warning is
+        issued if the limit depends on that start, because no step joins some parts of the samples, and
+        if `tol` is not reached.
 
         Parameters
         ----------
-        tol : float
-            Largest change ``sum_k |(W^T pi - pi)_k|`` that counts as converged; at least 1e-6 in float32.
-        max_iter : int
-            Most passes of the whole trajectory.
+        tol : float, default=1e-12
+            Largest change ``sum_k |(W^T pi - pi)_k|`` of a converged distribution; at least 1e-6 in
+            float32.
+        max_iter : int, default=10_000
+            Largest number of passes of the whole trajectory.
+
+        Returns
+        -------
+        (N,) array
+            Non-negative numbers that sum to 1.
+
+        Raises
+        ------
+        FloatingPointError
+            If the iteration overflows.
         """
         tolerance = check_number("tol", tol)
         if self.dtype == np.float32:
             tolerance = max(tolerance, 1e-6)
         passes = check_integer("max_iter", max_iter, minimum=1)
-        parts = self._n_parts
+        parts = self.n_unconnected_parts
         if parts > 1:
             warnings.warn(
                 f"the steps of this trajectory leave {parts} parts of the samples unconnected: its stationary "
@@ -220,79 +251,64 @@ class Trajectory(_MatrixFree):
                 OperatorWarning,
                 stacklevel=2,
             )
-        core = self.operators._core
-        distribution, residual, iterations = core.stationary_distribution(
-            self.weights, tolerance, passes, self._threads
-        )
-        if not np.isfinite(distribution).all():
+        found = self.operators.native.stationary_distribution(self.weights, tolerance, passes, self._threads)
+        if not np.isfinite(found.distribution).all():
             raise FloatingPointError("stationary_distribution: the power iteration left the range of its numbers")
-        if residual > tolerance:
+        if found.residual > tolerance:
             warnings.warn(
-                f"the stationary distribution still changes by {residual:.2g} after {iterations} passes "
+                f"the stationary distribution still changes by {found.residual:.2g} after {found.n_iterations} passes "
                 f"(tol={tolerance:.2g}); raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return distribution
+        return found.distribution
 
     def diffusion_distances(self, rows: Any, weighting: str = "stationary") -> NDArray[np.float64]:
-        """Return distances between the walks that start at chosen samples, without forming W.
+        """Return the diffusion distances between chosen samples, without forming W.
 
         Parameters
         ----------
-        rows : sequence of int
-            The samples, m of them.
-        weighting : {"stationary", "uniform"}
-            ``D(i, j)^2 = sum_k (W_ik - W_jk)^2 / pi_k`` with the stationary distribution pi, or without any weight.
+        rows : sequence of m int
+            The samples.
+        weighting : {"stationary", "uniform"}, default="stationary"
+            ``D(i, j)^2 = sum_k (W_ik - W_jk)^2 / pi_k`` with the stationary distribution pi, or
+            without the weights ``1 / pi_k``.
 
         Returns
         -------
         (m, m) array
             Symmetric, 0 on the diagonal.
         """
-        chosen = self._check_rows(rows)
+        chosen = check_rows(rows, self.operators.n_samples)
         check_choice("weighting", weighting, ("stationary", "uniform"))
         n, m = self.operators.n_samples, len(chosen)
         _memory.require(2 * n * m * self.dtype.itemsize, f"diffusion_distances between {m} of {n} samples")
         inverse = None
         if weighting == "stationary":
             pi = self.stationary_distribution()
-            # A point that no walk ends at contributes 0 / 0: no difference, whatever its weight.
+            # A sample at which no walk ends contributes 0 / 0, which counts as 0.
             inverse = np.divide(1.0, pi, out=np.zeros_like(pi), where=pi > 0)
-        return self.operators._core.diffusion_distances(self.weights, chosen, inverse, self._threads)
-
-    def _check_rows(self, rows: Any) -> list[int]:
-        chosen = np.asarray(rows)
-        if chosen.shape == (0,):
-            return []
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-            raise TypeError(f"rows: expected a sequence of integers, got {rows!r}")
-        n = self.operators.n_samples
-        outside = (chosen < 0) | (chosen >= n)
-        if outside.any():
-            raise ValueError(f"rows: expected samples from 0 to {n - 1}, got {chosen[outside][0]}")
-        return [int(i) for i in chosen]
+        return self.operators.native.diffusion_distances(self.weights, chosen, inverse, self._threads)
 
     @cached_property
-    def _n_parts(self) -> int:
-        """Parts of the samples that no step joins, from the union of the graphs that take part."""
+    def n_unconnected_parts(self) -> int:
+        """Number of parts of the samples that no step joins, from the union of the graphs of all steps."""
         used = np.flatnonzero(self.weights.max(axis=0))
-        members = [self.operators._members[i] for i in used]
-        if any(m[0] == "uniform" or (m[0] == "teleport" and m[3] == 0 and m[2] < 1) for m in members):
+        if any(self.operators.members[i].uniform_share > 0 for i in used):
             return 1
-        bases = self.operators._bases(used)
-        if not bases:
+        walks = [self.operators.walk_matrix(b) for b in self.operators.stored_walks(used)]
+        if not walks:
             return self.operators.n_samples
-        union = sum((self.operators._matrix(b) for b in bases[1:]), start=self.operators._matrix(bases[0]))
+        union = sum(walks[1:], start=walks[0])
         count, label = connected_components(union, directed=True, connection="strong")
-        # Parts that can be left hold no mass in the end: only closed ones have a distribution of their own.
+        # Parts that can be left hold no mass in the limit; only closed parts have a distribution of their own.
         edges = union.tocoo()
         leaves = label[edges.row] != label[edges.col]
         return int(count - len(np.unique(label[edges.row[leaves]])))
 
 
 class TransposedTrajectory(_MatrixFree):
-    """``W^T``: moves mass forward along the trajectory."""
+    """The transpose ``W^T``, which moves mass along the trajectory."""
 
     def __init__(self, trajectory: Trajectory) -> None:
         super().__init__(dtype=trajectory.dtype, shape=trajectory.shape)
@@ -308,17 +324,17 @@ class TransposedTrajectory(_MatrixFree):
 
 
 def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
-    """Return the (t, members) weights of a word or of weights."""
+    """Return the (t, members) weights of a sequence of members, or checked weights."""
     if isinstance(steps, (str, bytes)) or not isinstance(steps, (Sequence, np.ndarray)):
         raise TypeError(f"steps: expected a sequence of members or a 2-D array of weights, got {steps!r}")
     if not len(steps):
         raise ValueError("steps: expected at least one step, got none")
     if all(map(_is_member, steps)):
-        word = [_member_index(step, operators) for step in steps]
-        return np.eye(len(operators))[word]
+        sequence = [_member_index(step, operators) for step in steps]
+        return np.eye(len(operators))[sequence]
     if all(np.ndim(step) == 0 for step in steps):
         bad = next(step for step in steps if not _is_member(step))
-        raise TypeError(f"word: expected members by index (int) or by name (str), got {bad!r}")
+        raise TypeError(f"sequence: expected members by index (int) or by name (str), got {bad!r}")
     try:
         weights = np.asarray(steps)
     except ValueError:
@@ -340,10 +356,23 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
     if off.any():
         row = int(np.flatnonzero(off)[0])
         raise ValueError(f"weights: expected rows that sum to 1, got {sums[row]} in row {row}")
-    # Rows that have been divided by their sum before stay as they are.
+    # Rows that have been divided by their sum before stay unchanged.
     settled = np.abs(sums - 1) <= len(operators) * np.finfo(np.float64).eps
     normalized: NDArray[np.float64] = weights / np.where(settled, 1.0, sums)[:, np.newaxis]
     return normalized
+
+
+def check_rows(rows: Any, n_samples: int) -> list[int]:
+    """Return indices of samples as a list."""
+    chosen = np.asarray(rows)
+    if chosen.shape == (0,):
+        return []
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+        raise TypeError(f"rows: expected a sequence of integers, got {rows!r}")
+    outside = (chosen < 0) | (chosen >= n_samples)
+    if outside.any():
+        raise ValueError(f"rows: expected samples from 0 to {n_samples - 1}, got {chosen[outside][0]}")
+    return [int(i) for i in chosen]
 
 
 def _is_member(step: Any) -> bool:
@@ -353,9 +382,9 @@ def _is_member(step: Any) -> bool:
 def _member_index(step: Any, operators: OperatorSet) -> int:
     if isinstance(step, str):
         if operators.names.count(step) != 1:
-            raise ValueError(f"word: expected one of the members {operators.names}, got {step!r}")
+            raise ValueError(f"sequence: expected one of the members {operators.names}, got {step!r}")
         return operators.names.index(step)
-    return check_integer("word", step, minimum=0, maximum=len(operators) - 1)
+    return check_integer("sequence", step, minimum=0, maximum=len(operators) - 1)
 
 
 def _check_length(x: Any, length: int, ndim: int) -> NDArray[Any]:

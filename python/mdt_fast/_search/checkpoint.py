@@ -104,7 +104,7 @@ def fingerprint(ops: OperatorSet, features: list[Any]) -> str:
         for part in (transition.indptr, transition.indices, transition.values):
             digest.update(np.ascontiguousarray(part).data)
     for view in features:
-        for part in view if isinstance(view, tuple) else (view,):
+        for part in (view.indptr, view.indices, view.values) if isinstance(view, _core.CsrParts) else (view,):
             digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
 

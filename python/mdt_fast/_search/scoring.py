@@ -119,7 +119,7 @@ class ScoringPlan:
             n_init=check_integer("n_init", n_init, minimum=1, maximum=LARGEST_COUNT),
             tol=_EMBEDDING_TOL if scoring.tol is None else check_number("tol", scoring.tol),
             view_weights=check(view_weights, ops.n_views),
-            features=[] if scoring.features is None else check_features(scoring.features, ops),
+            features=[] if scoring.features is None else [_double(X) for X in check_features(scoring.features, ops)],
         )
 
     @property
@@ -177,3 +177,10 @@ class ScoringPlan:
             memory_budget=memory_budget,
             n_threads=threads,
         )
+
+
+def _double(rows: Any) -> Any:
+    """Return features in double precision."""
+    if isinstance(rows, _core.CsrParts):
+        return _core.CsrParts(rows.n_cols, rows.indptr, rows.indices, rows.values.astype(np.float64))
+    return np.require(rows, np.float64, ["C", "A"])

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._geometry.chains import Chain, embed_chains
+from .._geometry.chains import Chain, Factor, embed_chains
 from .._geometry.spectrum import Spectrum, leading_pairs
 from .._operators.operator_set import OperatorSet
 from .._support import memory as _memory
 from .._support.arguments import check_choice, check_generator, check_integer, check_number
 from ._base import Baseline
-
-_FORWARD, _TRANSPOSED = False, True
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -62,13 +60,13 @@ class CompositeDiffusion(Baseline):
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         is_sum = check_choice("operator", self.operator, ("similarity", "difference")) == "similarity"
         chains = [
-            Chain([(0, _TRANSPOSED), (1, _FORWARD)]),
-            Chain([(1, _TRANSPOSED), (0, _FORWARD)], 1.0 if is_sum else -1.0),
+            Chain([Factor(0, transposed=True), Factor(1, transposed=False)], weight=1.0),
+            Chain([Factor(1, transposed=True), Factor(0, transposed=False)], weight=1.0 if is_sum else -1.0),
         ]
         how = {"tol": self.tol, "random_state": self.random_state}
-        coordinates, values = embed_chains(ops, chains, n_components, drop_first=is_sum, **how)
-        self.singular_values_ = values[int(is_sum) :]
-        return coordinates
+        found = embed_chains(ops, chains, n_components, drop_first=is_sum, **how)
+        self.singular_values_ = found.values[int(is_sum) :]
+        return found.coordinates
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -127,10 +125,10 @@ class CrossDiffusion(Baseline):
         if ops.n_views > 2:
             return self._dense(ops, n_components, steps)
         how = {"tol": self.tol, "random_state": self.random_state}
-        chains = [Chain(_cross_chain(view, steps), 0.5) for view in range(2)]
-        coordinates, values = embed_chains(ops, chains, n_components, **how)
-        self.singular_values_ = values[1:]
-        return coordinates
+        chains = [Chain(_cross_chain(view, steps), weight=0.5) for view in range(2)]
+        found = embed_chains(ops, chains, n_components, **how)
+        self.singular_values_ = found.values[1:]
+        return found.coordinates
 
     def _dense(self, ops: OperatorSet, n_components: int, steps: int) -> NDArray[Any]:
         n, n_views = ops.n_samples, ops.n_views
@@ -159,7 +157,8 @@ class CrossDiffusion(Baseline):
         return pairs.oriented(True).coordinates.astype(ops.dtype)
 
 
-def _cross_chain(view: int, steps: int) -> list[tuple[int, bool]]:
+def _cross_chain(view: int, steps: int) -> list[Factor]:
     """Return the factors of ``Q_view = P_a ... P_b P_c P_b^T ... P_a^T``, the rightmost first."""
     outer = [(view + step) % 2 for step in range(steps)]
-    return [(v, _TRANSPOSED) for v in outer] + [((view + steps) % 2, _FORWARD)] + [(v, _FORWARD) for v in outer[::-1]]
+    transposed = [Factor(v, transposed=True) for v in outer]
+    return transposed + [Factor(v, transposed=False) for v in ((view + steps) % 2, *outer[::-1])]

@@ -12,6 +12,7 @@ from scipy import sparse
 from .._graphs.views import Matrix, check_matrix
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_number, first_true
+from .._support.csr import to_parts
 
 # The name of a score, a function of (ops, labels, coordinates) that returns a number, or None.
 QualityLike: TypeAlias = str | Callable[..., float] | None
@@ -110,9 +111,5 @@ def check_features(features: Any, ops: OperatorSet) -> list[Any]:
         if matrix.shape[0] != ops.n_samples or matrix.shape[1] < 1:
             expected = f"{ops.n_samples} samples and at least 1 feature"
             raise ValueError(f"features[{v}]: expected {expected}, got shape {matrix.shape}")
-        if sparse.issparse(matrix):
-            indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
-            rows.append((matrix.shape[1], indptr, indices, matrix.data))
-        else:
-            rows.append(matrix)
+        rows.append(to_parts(matrix) if sparse.issparse(matrix) else matrix)
     return rows

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._operators.operator_set import OperatorSet
-from .._operators.trajectory import Trajectory
+from .._operators.trajectory import Trajectory, check_rows
 from .._support.arguments import check_flag
 from .._support.threads import n_threads
 from ._arguments import check_operators, check_raw_weights
@@ -85,39 +85,21 @@ def contrastive_loss(
     ops = check_operators(ops)
     if not isinstance(W, Trajectory):
         W = ops.trajectory(W)
-    elif not same_steps(W.operators, ops):
+    elif not W.operators.has_same_members(ops):
         raise ValueError(f"W: expected a trajectory of {ops!r}, got one of {W.operators!r}")
     if ops.n_samples < 2:
         raise ValueError(f"ops: expected at least 2 samples, got {ops.n_samples}")
     gradient = check_flag("gradient", gradient)
-    loss, derivatives = _core.contrastive(
-        ops._core,
+    found = _core.contrastive(
+        ops.native,
         W.weights,
         check_raw_weights(view_weights, ops.n_views),
-        None if rows is None else _check_distinct(W._check_rows(rows)),
+        None if rows is None else _check_distinct(check_rows(rows, ops.n_samples)),
         include_self=check_flag("include_self", include_self),
         gradient=gradient,
         n_threads=n_threads(ops.n_jobs if n_jobs is None else n_jobs),
     )
-    return (loss, derivatives) if gradient else loss
-
-
-def same_steps(first: OperatorSet, second: OperatorSet) -> bool:
-    """Return whether the same weights give the same trajectory in both sets.
-
-    Sets made from one another share their matrices; copies have equal ones.
-    """
-    if first is second:
-        return True
-    if first.n_samples != second.n_samples or first._members != second._members or first.dtype != second.dtype:
-        return False
-    pairs = zip(first._transitions, second._transitions, strict=False)
-    return all(a is b or _equal(a, b) for a, b in pairs)
-
-
-def _equal(a: _core.Transition, b: _core.Transition) -> bool:
-    parts = ((a.indptr, b.indptr), (a.indices, b.indices), (a.values, b.values))
-    return all(np.array_equal(x, y) for x, y in parts)
+    return (found.loss, found.gradient) if gradient else found.loss
 
 
 def _check_distinct(rows: list[int]) -> list[int]:

@@ -74,7 +74,7 @@ def calinski_harabasz(
     >>> round(mdt.quality.calinski_harabasz(mdt.build_operators(blobs.views), blobs.target), 2)
     9.99
     """
-    return _average(_core.calinski_harabasz, ops, labels, view_weights, features, per_view)
+    return _average(partial(_core.score_labels, "calinski_harabasz"), ops, labels, view_weights, features, per_view)
 
 
 @overload
@@ -135,7 +135,7 @@ def davies_bouldin(
     >>> round(mdt.quality.davies_bouldin(mdt.build_operators(blobs.views), blobs.target), 2)
     3.09
     """
-    return _average(_core.davies_bouldin, ops, labels, view_weights, features, per_view)
+    return _average(partial(_core.score_labels, "davies_bouldin"), ops, labels, view_weights, features, per_view)
 
 
 @overload
@@ -189,7 +189,7 @@ def persistence(
     >>> round(mdt.quality.persistence(mdt.build_operators(blobs.views), blobs.target), 2)
     5.01
     """
-    return _average(_core.persistence, ops, labels, view_weights, None, per_view)
+    return _average(partial(_core.score_labels, "persistence"), ops, labels, view_weights, None, per_view)
 
 
 @overload
@@ -272,7 +272,7 @@ def _average(
     per_view = check_flag("per_view", per_view)
     codes = check_labels(labels, ops.n_samples)
     weights = check_normalized_weights(view_weights, ops.n_views)
-    rows = ops._transitions[: ops.n_views] if features is None else check_features(features, ops)
+    rows = ops.transitions[: ops.n_views] if features is None else check_features(features, ops)
     threads = n_threads(ops.n_jobs)
     n_labels = int(codes.max()) + 1
     scores = np.array([score(view, codes, n_labels, n_threads=threads) for view in rows])

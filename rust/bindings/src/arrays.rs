@@ -1,62 +1,75 @@
-//! Arrays across the boundary.
+//! Conversions between NumPy arrays and the core's vectors and sparse matrices.
 
 use std::borrow::Cow;
 
+use bytemuck::allocation::cast_vec;
 use bytemuck::cast_slice;
 use mdt_core::Real;
 use mdt_core::ground::csr::Csr;
-use numpy::{
-    Element, IntoPyArray, PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArray, PyUntypedArrayMethods,
-};
+use numpy::ndarray::{Dimension, aview1};
+use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::funnel::to_exception;
+use crate::precision::{AnyArray1, AnyCsr, Precision, of_type};
+use crate::run::to_exception;
 
-/// A one-dimensional array of either element type.
-pub enum AnyArray1<'py> {
-    F32(PyReadonlyArray1<'py, f32>),
-    F64(PyReadonlyArray1<'py, f64>),
+/// The arrays of a sparse matrix in CSR form.
+#[pyclass(name = "CsrParts", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyCsrParts {
+    n_cols: usize,
+    indptr: Py<PyArray1<i64>>,
+    indices: Py<PyArray1<i32>>,
+    values: Py<PyAny>,
 }
 
-/// A two-dimensional array of either element type.
-pub enum AnyArray2<'py> {
-    F32(PyReadonlyArray2<'py, f32>),
-    F64(PyReadonlyArray2<'py, f64>),
-}
-
-/// The element type is looked at first: a failed attempt would have NumPy write a message in Python, where a Ctrl-C is lost.
-fn is_single(object: Borrowed<'_, '_, PyAny>) -> bool {
-    let single = numpy::dtype::<f32>(object.py());
-    object.cast::<PyUntypedArray>().is_ok_and(|array| array.dtype().is_equiv_to(&single))
-}
-
-impl<'a, 'py> FromPyObject<'a, 'py> for AnyArray1<'py> {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if is_single(object) { object.extract().map(Self::F32) } else { object.extract().map(Self::F64) }
+#[pymethods]
+impl PyCsrParts {
+    /// Keep references to the arrays; their contents are checked where they are used.
+    #[new]
+    fn new(
+        n_cols: usize,
+        indptr: Py<PyArray1<i64>>,
+        indices: Py<PyArray1<i32>>,
+        values: Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        values.extract::<AnyArray1<'_>>()?;
+        Ok(Self { n_cols, indptr, indices, values: values.unbind() })
     }
 }
 
-impl<'a, 'py> FromPyObject<'a, 'py> for AnyArray2<'py> {
-    type Error = PyErr;
+impl PyCsrParts {
+    /// The arrays of `matrix`, which take over its memory.
+    pub fn from_csr<T: Real + Element>(py: Python<'_>, matrix: Csr<T>) -> Self {
+        let n_cols = matrix.n_cols();
+        let (indptr, indices, values) = matrix.into_parts();
+        let values = values.into_pyarray(py).into_any().unbind();
+        Self { n_cols, indptr: indptr_array(py, &indptr).unbind(), indices: signed(py, indices), values }
+    }
 
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if is_single(object) { object.extract().map(Self::F32) } else { object.extract().map(Self::F64) }
+    /// A checked copy with double-precision values.
+    pub fn to_csr(&self, py: Python<'_>) -> PyResult<Csr<f64>> {
+        let values = of_type(self.values.bind(py), "values")?;
+        csr(self.n_cols, &self.indptr.bind(py).readonly(), &self.indices.bind(py).readonly(), &values)
+    }
+
+    /// A checked copy with values of their own precision.
+    pub fn to_any_csr(&self, py: Python<'_>) -> PyResult<AnyCsr> {
+        let (indptr, indices) = (self.indptr.bind(py).readonly(), self.indices.bind(py).readonly());
+        match self.values.extract(py)? {
+            Precision::Single(values) => csr(self.n_cols, &indptr, &indices, &values).map(Precision::Single),
+            Precision::Double(values) => csr(self.n_cols, &indptr, &indices, &values).map(Precision::Double),
+        }
     }
 }
 
 /// The elements of a C-contiguous array.
-pub fn elements<'a, T: Element, D: numpy::ndarray::Dimension>(
-    array: &'a numpy::PyReadonlyArray<'_, T, D>,
-) -> PyResult<&'a [T]> {
+pub fn elements<'a, T: Element, D: Dimension>(array: &'a PyReadonlyArray<'_, T, D>) -> PyResult<&'a [T]> {
     array.as_slice().map_err(|_| PyTypeError::new_err("expected a C-contiguous array"))
 }
 
-/// The elements of an array in any layout: as they lie, or copied where that is no slice. A pickle may leave arrays at
-/// addresses that are not multiples of the element's size.
+/// The elements of an array of any layout, copied where they are not contiguous. A pickle may place arrays at addresses
+/// that are not multiples of the element size.
 fn contents<'a, T: Element + Copy>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<Cow<'a, [T]>> {
     if let Ok(slice) = array.as_slice() {
         return Ok(Cow::Borrowed(slice));
@@ -71,33 +84,40 @@ pub fn copied<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Ve
 }
 
 /// An `(n, cols)` array that takes over the elements.
-pub fn matrix<T: Element>(py: Python<'_>, data: Vec<T>, cols: usize) -> PyResult<Bound<'_, PyArray2<T>>> {
+pub fn matrix<T: Element>(py: Python<'_>, data: Vec<T>, cols: usize) -> PyResult<Py<PyArray2<T>>> {
     let rows = data.len().checked_div(cols).unwrap_or(0);
-    data.into_pyarray(py).reshape([rows, cols])
+    data.into_pyarray(py).reshape([rows, cols]).map(Bound::unbind)
 }
 
-/// A CSR matrix from copies of its parts.
+/// An array of indices or labels that takes over the elements, all below `2^31`.
+pub fn signed(py: Python<'_>, data: Vec<u32>) -> Py<PyArray1<i32>> {
+    cast_vec::<u32, i32>(data).into_pyarray(py).unbind()
+}
+
+/// Checked indices without a copy; `name` is the argument in the error.
+pub fn unsigned<'a>(array: &'a PyReadonlyArray1<'_, i32>, name: &str) -> PyResult<&'a [u32]> {
+    let numbers = elements(array)?;
+    if numbers.iter().any(|&i| i < 0) {
+        return Err(PyValueError::new_err(format!("{name}: expected non-negative integers")));
+    }
+    Ok(cast_slice(numbers))
+}
+
+/// A CSR matrix from copies of its arrays.
 pub fn csr<T: Real + Element>(
     n_cols: usize,
     indptr: &PyReadonlyArray1<'_, i64>,
     indices: &PyReadonlyArray1<'_, i32>,
     values: &PyReadonlyArray1<'_, T>,
 ) -> PyResult<Csr<T>> {
-    let unsigned = |name: &str| PyValueError::new_err(format!("{name}: expected non-negative integers"));
-    let indptr: Vec<u64> = contents(indptr)?
-        .iter()
-        .map(|&p| u64::try_from(p))
-        .collect::<Result<_, _>>()
-        .map_err(|_| unsigned("indptr"))?;
-    let indices: Vec<u32> = contents(indices)?
-        .iter()
-        .map(|&c| u32::try_from(c))
-        .collect::<Result<_, _>>()
-        .map_err(|_| unsigned("indices"))?;
+    let negative = |name: &str| PyValueError::new_err(format!("{name}: expected non-negative integers"));
+    let indptr: Result<Vec<u64>, _> = contents(indptr)?.iter().map(|&p| p.try_into()).collect();
+    let indices: Result<Vec<u32>, _> = contents(indices)?.iter().map(|&c| c.try_into()).collect();
+    let (indptr, indices) = (indptr.map_err(|_| negative("indptr"))?, indices.map_err(|_| negative("indices"))?);
     Csr::new(n_cols, indptr, indices, copied(values)?).map_err(to_exception)
 }
 
-/// Row pointers as SciPy wants them.
+/// Row pointers in SciPy's type.
 pub fn indptr_array<'py>(py: Python<'py>, indptr: &[u64]) -> Bound<'py, PyArray1<i64>> {
     PyArray1::from_slice(py, cast_slice(indptr))
 }
@@ -105,10 +125,10 @@ pub fn indptr_array<'py>(py: Python<'py>, indptr: &[u64]) -> Bound<'py, PyArray1
 /// A read-only view of memory that `owner` keeps alive and never changes.
 ///
 /// # Safety
-/// `data` must belong to `owner`, and neither move nor change while `owner` lives.
+/// `data` must belong to `owner`, and must neither move nor change while `owner` lives.
 pub unsafe fn view<'py, T: Element>(data: &[T], owner: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<T>>> {
-    // SAFETY: the caller's promise.
-    let array = unsafe { PyArray1::borrow_from_array(&numpy::ndarray::aview1(data), owner) };
+    // SAFETY: the caller guarantees it.
+    let array = unsafe { PyArray1::borrow_from_array(&aview1(data), owner) };
     array.call_method1("setflags", (false,))?;
     Ok(array)
 }

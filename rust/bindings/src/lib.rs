@@ -1,47 +1,54 @@
-//! `mdt_fast._core`: the Python face of `mdt-core`. This crate converts types and delegates; it does no arithmetic.
+//! `mdt_fast._core`: the Python interface of `mdt-core`. This crate converts types and delegates; it holds neither
+//! arithmetic nor default values.
 //!
-//! Every call that may take long goes through [`funnel::run`], which releases the GIL, watches for Ctrl-C and turns errors
-//! into exceptions. Matrices made here belong to Rust for good: their indices are checked once, and NumPy sees them through
-//! read-only views.
+//! Every call that may take long goes through [`run::run`], which releases the GIL, polls for Ctrl-C and turns errors
+//! into exceptions. Functions of the user are called on the calling thread. Matrices made here belong to Rust: their
+//! indices are checked once, and NumPy reads them through read-only views. Settings and results are frozen classes.
 //!
 //! | Python | Rust |
 //! |---|---|
-//! | C-contiguous `float32` / `float64` array | `&[f32]` / `&[f64]` |
-//! | CSR parts: `int64` indptr, `int32` indices, values | [`mdt_core::ground::csr::Csr`] |
-//! | `_core.Transition` | `Arc<Transition<f32 or f64>>` |
-//! | `_core.OperatorSet` | `OperatorSet<f32 or f64>` |
+//! | C-contiguous `float32` / `float64` array | `&[f32]` / `&[f64]`, dispatched by [`precision`] |
+//! | `CsrParts` | [`mdt_core::ground::csr::Csr`] |
+//! | `Transition`, `OperatorSet`, `Member` | the types of the same names |
+//! | `Beam`, `EpsilonGreedy`, `Mcts`, `RandomSequences`, `Exhaustive` | [`mdt_core::search::Strategy`] |
+//! | `Scorer` | [`mdt_core::search::candidate::Evaluator`] |
 //! | `ValueError`, `MemoryError`, `RuntimeError`, `KeyboardInterrupt` | [`mdt_core::Error`] |
 //!
-//! The stub `_core.pyi` mirrors these files; `mypy.stubtest` compares the two.
+//! The stub `_core.pyi` documents every value; `mypy.stubtest` compares it with this crate.
+
+#![expect(clippy::needless_pass_by_value, reason = "arguments extracted by PyO3 are owned")]
+#![expect(clippy::too_many_arguments, reason = "functions have the keyword arguments of their Python callers")]
 
 mod arrays;
 mod consensus;
 mod contrastive;
-mod cross;
 mod embedding;
-mod funnel;
-mod kmeans;
+mod k_means;
+mod member;
 mod neighbours;
+mod new_rows;
 mod operator_set;
+mod precision;
 mod quality;
+mod run;
 mod search;
 mod transition;
 
 use pyo3::prelude::*;
 
-/// Threads that this process may use: cores, less affinity masks and container quotas.
+/// Return the number of threads that this process may use: cores, less affinity masks and container quotas.
 #[pyfunction]
 fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Bytes that steps of walks have moved since the process began, by count: entries x (index + value + columns) + output.
+/// Return the bytes that steps of walks have moved since the process began: entries x (index + value + columns) + output.
 #[pyfunction]
 fn bytes_moved() -> u64 {
     mdt_core::bytes_moved()
 }
 
-/// Vector extensions of this processor that kernels are compiled for.
+/// Return the vector extensions of this processor for which kernels are compiled.
 #[pyfunction]
 fn cpu_features() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
@@ -56,34 +63,34 @@ fn cpu_features() -> Vec<&'static str> {
 }
 
 #[pymodule]
-fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Loads NumPy's interface now: at its first use a Ctrl-C would be a panic.
-    numpy::PyArray1::<f64>::zeros(module.py(), 0, false);
-    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
-    module.add_function(wrap_pyfunction!(available_threads, module)?)?;
-    module.add_function(wrap_pyfunction!(bytes_moved, module)?)?;
-    module.add_function(wrap_pyfunction!(cpu_features, module)?)?;
-    module.add_function(wrap_pyfunction!(consensus::consensus, module)?)?;
-    module.add_function(wrap_pyfunction!(embedding::embed, module)?)?;
-    module.add_function(wrap_pyfunction!(embedding::embed_chains, module)?)?;
-    module.add_function(wrap_pyfunction!(embedding::embed_multiview, module)?)?;
-    module.add_function(wrap_pyfunction!(neighbours::knn, module)?)?;
-    module.add_function(wrap_pyfunction!(neighbours::knn_approximate, module)?)?;
-    module.add_function(wrap_pyfunction!(neighbours::knn_sparse, module)?)?;
-    module.add_function(wrap_pyfunction!(kmeans::k_means, module)?)?;
-    module.add_function(wrap_pyfunction!(quality::calinski_harabasz, module)?)?;
-    module.add_function(wrap_pyfunction!(quality::davies_bouldin, module)?)?;
-    module.add_function(wrap_pyfunction!(quality::persistence, module)?)?;
-    module.add_function(wrap_pyfunction!(quality::silhouette, module)?)?;
-    module.add_function(wrap_pyfunction!(quality::sample_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(contrastive::contrastive, module)?)?;
-    module.add_function(wrap_pyfunction!(cross::cross_knn, module)?)?;
-    module.add_function(wrap_pyfunction!(cross::cross_knn_sparse, module)?)?;
-    module.add_function(wrap_pyfunction!(cross::cross_rows, module)?)?;
-    module.add_function(wrap_pyfunction!(transition::density_factors, module)?)?;
-    module.add_class::<transition::PyTransition>()?;
-    module.add_class::<operator_set::PyOperatorSet>()?;
-    module.add_class::<search::PyScoring>()?;
-    Ok(())
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::{
+        arrays::PyCsrParts,
+        available_threads, bytes_moved,
+        consensus::{PyConsensus, consensus},
+        contrastive::{PyContrastiveLoss, contrastive},
+        cpu_features,
+        embedding::{PyChain, PyCoordinates, PyEmbedded, PyFactor, embed, embed_chains, embed_multiview},
+        k_means::{PyKMeans, k_means},
+        member::{PyMember, PyPower},
+        neighbours::{PyNeighborTable, knn, knn_approximate, knn_sparse},
+        new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_knn_sparse, cross_rows},
+        operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
+        quality::{sample_rows, score_labels, silhouette},
+        search::results::{PyClustered, PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched},
+        search::scorer::{PyClustering, PyScorer},
+        search::strategies::{PyBeam, PyEpsilonGreedy, PyExhaustive, PyMcts, PyRandomSequences, PyStrategy},
+        transition::{PyTransition, density_factors},
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // Loads NumPy's interface now: at its first use a Ctrl-C would be a panic.
+        numpy::PyArray1::<f64>::zeros(module.py(), 0, false);
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("DEBUG_BUILD", cfg!(debug_assertions))
+    }
 }

@@ -1,17 +1,23 @@
-//! Exact neighbours: `knn` for dense views, `knn_sparse` for sparse ones.
+//! Nearest neighbours of every row of a view: `knn`, `knn_approximate`, `knn_sparse`.
 
 use mdt_core::Real;
-use mdt_core::ground::csr::Csr;
-use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
-use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, nearest_neighbours};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{AnyArray2, csr, elements, matrix};
-use crate::funnel::run;
+use crate::arrays::{PyCsrParts, elements, matrix};
+use crate::precision::{AnyArray2, dispatch};
+use crate::run::run;
 
-/// Indices, distances, nearest positive distances, exponent.
-type Table<'py> = (Bound<'py, PyArray2<i32>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, i32);
+/// The `k` nearest other points of each of `n` points, by ascending (distance, index).
+#[pyclass(name = "NeighborTable", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyNeighborTable {
+    indices: Py<PyArray2<i32>>,
+    distances: Py<PyArray2<f64>>,
+    nearest_positive: Py<PyArray1<f64>>,
+    exponent: i32,
+}
 
 pub fn metric(name: &str) -> PyResult<Metric> {
     match name {
@@ -32,101 +38,72 @@ fn method(name: &str) -> PyResult<Method> {
     }
 }
 
-fn search<'py, T: Real>(
-    py: Python<'py>,
-    coordinates: Coordinates<'_, T>,
+fn search<T: Real>(
+    py: Python<'_>,
+    points: Coordinates<'_, T>,
     dimension: usize,
     k: usize,
     (metric, method): (Metric, Method),
     n_threads: usize,
-) -> PyResult<Table<'py>> {
-    let n = coordinates.len();
+) -> PyResult<PyNeighborTable> {
+    let n = points.len();
     let cost = n.saturating_mul(n).saturating_mul(dimension.max(1));
-    let table: NeighbourTable =
-        run(py, n_threads, cost, |exec| nearest_neighbours(coordinates, k, metric, method, exec))?;
-    let indices: Vec<i32> = bytemuck::allocation::cast_vec(table.indices);
-    Ok((
-        matrix(py, indices, k)?,
-        matrix(py, table.distances, k)?,
-        table.nearest_positive.into_pyarray(py),
-        table.exponent,
-    ))
+    let table = run(py, n_threads, cost, |exec| nearest_neighbours(points, k, metric, method, exec))?;
+    Ok(PyNeighborTable {
+        indices: matrix(py, bytemuck::allocation::cast_vec(table.indices), k)?,
+        distances: matrix(py, table.distances, k)?,
+        nearest_positive: table.nearest_positive.into_pyarray(py).unbind(),
+        exponent: table.exponent,
+    })
 }
 
-fn search_dense<'py, T: Real + Element>(
-    py: Python<'py>,
-    x: &PyReadonlyArray2<'py, T>,
+fn search_dense(
+    py: Python<'_>,
+    x: &AnyArray2<'_>,
     k: usize,
     how: (Metric, Method),
     n_threads: usize,
-) -> PyResult<Table<'py>> {
-    let dimension = x.shape()[1];
-    search(py, Coordinates::Dense { data: elements(x)?, dimension }, dimension, k, how, n_threads)
+) -> PyResult<PyNeighborTable> {
+    dispatch!(x, x => {
+        let dimension = x.shape()[1];
+        search(py, Coordinates::Dense { data: elements(x)?, dimension }, dimension, k, how, n_threads)
+    })
 }
 
-/// The `k` nearest other rows of every row of `x`.
+/// Find the `k` nearest other rows of every row of `x`.
 #[pyfunction]
 #[pyo3(signature = (x, k, metric, method, n_threads))]
-#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
-pub fn knn<'py>(
-    py: Python<'py>,
-    x: AnyArray2<'py>,
+pub fn knn(
+    py: Python<'_>,
+    x: AnyArray2<'_>,
     k: usize,
     metric: &str,
     method: &str,
     n_threads: usize,
-) -> PyResult<Table<'py>> {
-    let how = (self::metric(metric)?, self::method(method)?);
-    search_any(py, &x, k, how, n_threads)
+) -> PyResult<PyNeighborTable> {
+    search_dense(py, &x, k, (self::metric(metric)?, self::method(method)?), n_threads)
 }
 
-/// `k` near other rows of every row of `x`, of which a share of `recall` are the nearest.
+/// Find `k` near other rows of every row of `x`; a share of `recall` of them are the nearest.
 #[pyfunction]
 #[pyo3(signature = (x, k, metric, recall, seed, n_threads))]
-#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
-pub fn knn_approximate<'py>(
-    py: Python<'py>,
-    x: AnyArray2<'py>,
+pub fn knn_approximate(
+    py: Python<'_>,
+    x: AnyArray2<'_>,
     k: usize,
     metric: &str,
     recall: f64,
     seed: u64,
     n_threads: usize,
-) -> PyResult<Table<'py>> {
-    let how = (self::metric(metric)?, Method::Approximate(Effort { seed, recall }));
-    search_any(py, &x, k, how, n_threads)
+) -> PyResult<PyNeighborTable> {
+    search_dense(py, &x, k, (self::metric(metric)?, Method::Approximate(Effort { seed, recall })), n_threads)
 }
 
-fn search_any<'py>(
-    py: Python<'py>,
-    x: &AnyArray2<'py>,
-    k: usize,
-    how: (Metric, Method),
-    n_threads: usize,
-) -> PyResult<Table<'py>> {
-    match x {
-        AnyArray2::F32(x) => search_dense(py, x, k, how, n_threads),
-        AnyArray2::F64(x) => search_dense(py, x, k, how, n_threads),
-    }
-}
-
-/// The `k` nearest other rows of every row of a sparse matrix.
+/// Find the `k` nearest other rows of every row of a sparse matrix.
 #[pyfunction]
-#[pyo3(signature = (n_cols, indptr, indices, values, k, metric, n_threads))]
-#[expect(clippy::too_many_arguments, reason = "the parts of a CSR matrix")]
-#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
-pub fn knn_sparse<'py>(
-    py: Python<'py>,
-    n_cols: usize,
-    indptr: PyReadonlyArray1<'py, i64>,
-    indices: PyReadonlyArray1<'py, i32>,
-    values: PyReadonlyArray1<'py, f64>,
-    k: usize,
-    metric: &str,
-    n_threads: usize,
-) -> PyResult<Table<'py>> {
-    let rows: Csr<f64> = csr(n_cols, &indptr, &indices, &values)?;
-    let how = (self::metric(metric)?, Method::Scan);
+#[pyo3(signature = (x, k, metric, n_threads))]
+pub fn knn_sparse(x: &Bound<'_, PyCsrParts>, k: usize, metric: &str, n_threads: usize) -> PyResult<PyNeighborTable> {
+    let rows = x.get().to_csr(x.py())?;
     let dimension = rows.nnz() / rows.n_rows().max(1);
-    search(py, Coordinates::Sparse(&rows), dimension, k, how, n_threads)
+    search(x.py(), Coordinates::Sparse(&rows), dimension, k, (self::metric(metric)?, Method::Scan), n_threads)
 }

@@ -1,117 +1,93 @@
-//! Scores of labels on rows: of a stored transition, of a sparse matrix, or of an array.
+//! Scores of labels on rows: of a stored transition matrix, of a sparse matrix, or of an array.
 
 use mdt_core::Real;
-use mdt_core::graph::neighbours::Coordinates;
 use mdt_core::cluster::quality::{Criterion, Sample};
+use mdt_core::graph::neighbours::Coordinates;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{AnyArray1, AnyArray2, csr, elements};
-use crate::funnel::{run, to_exception};
-use crate::transition::{AnyTransition, PyTransition};
+use crate::arrays::{PyCsrParts, elements};
+use crate::precision::{AnyArray2, dispatch};
+use crate::run::{run, to_exception};
+use crate::transition::PyTransition;
 
-/// Rows as Python gives them; a sparse matrix is (number of columns, indptr, indices, values).
+/// The rows on which labels are scored.
 #[derive(FromPyObject)]
 pub enum RowsArgument<'py> {
-    Walk(PyRef<'py, PyTransition>),
+    Walk(Bound<'py, PyTransition>),
+    Sparse(Bound<'py, PyCsrParts>),
     Dense(AnyArray2<'py>),
-    Sparse((usize, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i32>, AnyArray1<'py>)),
+}
+
+/// Labels `0, ..., n_labels - 1` and the score that is computed from them.
+struct Scoring<'a> {
+    criterion: Criterion,
+    labels: &'a [u32],
+    n_labels: usize,
+    n_threads: usize,
+}
+
+impl Scoring<'_> {
+    fn on<T: Real>(&self, py: Python<'_>, points: Coordinates<'_, T>) -> PyResult<f64> {
+        let Self { criterion, labels, n_labels, n_threads } = *self;
+        let size = match points {
+            Coordinates::Dense { data, .. } => data.len(),
+            Coordinates::Sparse(rows) => rows.nnz(),
+        };
+        let cost = criterion.cost(points.len(), size, n_labels);
+        run(py, n_threads, cost, |exec| criterion.of(points, labels, n_labels, exec))
+    }
 }
 
 fn score(
     py: Python<'_>,
-    what: Criterion,
+    criterion: Criterion,
     rows: &RowsArgument<'_>,
     labels: &PyReadonlyArray1<'_, u32>,
     n_labels: usize,
     n_threads: usize,
 ) -> PyResult<f64> {
-    fn on<T: Real>(
-        py: Python<'_>,
-        what: Criterion,
-        points: Coordinates<'_, T>,
-        labels: &[u32],
-        n_labels: usize,
-        n_threads: usize,
-    ) -> PyResult<f64> {
-        let size = match points {
-            Coordinates::Dense { data, .. } => data.len(),
-            Coordinates::Sparse(rows) => rows.nnz(),
-        };
-        let cost = what.cost(points.len(), size, n_labels);
-        run(py, n_threads, cost, |exec| what.of(points, labels, n_labels, exec))
-    }
-    let labels = elements(labels)?;
+    let scoring = Scoring { criterion, labels: elements(labels)?, n_labels, n_threads };
     match rows {
-        RowsArgument::Walk(walk) => match &walk.0 {
-            AnyTransition::F32(t) => on(py, what, Coordinates::Sparse(t.matrix()), labels, n_labels, n_threads),
-            AnyTransition::F64(t) => on(py, what, Coordinates::Sparse(t.matrix()), labels, n_labels, n_threads),
-        },
-        RowsArgument::Dense(AnyArray2::F32(x)) => {
-            let points = Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] };
-            on(py, what, points, labels, n_labels, n_threads)
+        RowsArgument::Walk(walk) => dispatch!(&walk.get().0, t => scoring.on(py, Coordinates::Sparse(t.matrix()))),
+        RowsArgument::Sparse(parts) => {
+            dispatch!(parts.get().to_any_csr(py)?, rows => scoring.on(py, Coordinates::Sparse(&rows)))
         }
-        RowsArgument::Dense(AnyArray2::F64(x)) => {
-            let points = Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] };
-            on(py, what, points, labels, n_labels, n_threads)
-        }
-        RowsArgument::Sparse((n_cols, indptr, indices, AnyArray1::F32(values))) => {
-            let matrix = csr(*n_cols, indptr, indices, values)?;
-            on(py, what, Coordinates::Sparse(&matrix), labels, n_labels, n_threads)
-        }
-        RowsArgument::Sparse((n_cols, indptr, indices, AnyArray1::F64(values))) => {
-            let matrix = csr(*n_cols, indptr, indices, values)?;
-            on(py, what, Coordinates::Sparse(&matrix), labels, n_labels, n_threads)
-        }
+        RowsArgument::Dense(x) => dispatch!(x, x => {
+            scoring.on(py, Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] })
+        }),
     }
 }
 
-/// Scatter between clusters over scatter within.
+/// The score of this name; silhouettes are those of all rows.
+pub fn criterion(name: &str) -> PyResult<Criterion> {
+    match name {
+        "calinski_harabasz" => Ok(Criterion::CalinskiHarabasz),
+        "davies_bouldin" => Ok(Criterion::DaviesBouldin),
+        "persistence" => Ok(Criterion::Persistence),
+        "silhouette" => Ok(Criterion::Silhouette(None)),
+        other => Err(PyValueError::new_err(format!("quality: unknown name {other:?}"))),
+    }
+}
+
+/// Return the score of labels on rows.
 #[pyfunction]
-#[pyo3(signature = (rows, labels, n_labels, n_threads))]
-#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
-pub fn calinski_harabasz(
+#[pyo3(signature = (quality, rows, labels, n_labels, n_threads))]
+pub fn score_labels(
     py: Python<'_>,
+    quality: &str,
     rows: RowsArgument<'_>,
     labels: PyReadonlyArray1<'_, u32>,
     n_labels: usize,
     n_threads: usize,
 ) -> PyResult<f64> {
-    score(py, Criterion::CalinskiHarabasz, &rows, &labels, n_labels, n_threads)
+    score(py, criterion(quality)?, &rows, &labels, n_labels, n_threads)
 }
 
-/// Widths of clusters over distances of their means.
-#[pyfunction]
-#[pyo3(signature = (rows, labels, n_labels, n_threads))]
-#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
-pub fn davies_bouldin(
-    py: Python<'_>,
-    rows: RowsArgument<'_>,
-    labels: PyReadonlyArray1<'_, u32>,
-    n_labels: usize,
-    n_threads: usize,
-) -> PyResult<f64> {
-    score(py, Criterion::DaviesBouldin, &rows, &labels, n_labels, n_threads)
-}
-
-/// How well steps of a walk stay in their clusters.
-#[pyfunction]
-#[pyo3(signature = (rows, labels, n_labels, n_threads))]
-#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
-pub fn persistence(
-    py: Python<'_>,
-    rows: RowsArgument<'_>,
-    labels: PyReadonlyArray1<'_, u32>,
-    n_labels: usize,
-    n_threads: usize,
-) -> PyResult<f64> {
-    score(py, Criterion::Persistence, &rows, &labels, n_labels, n_threads)
-}
-
-/// The mean silhouette, over a sample of the rows if a size is given.
+/// Return the mean silhouette, of a random sample of the rows if `sample_size` is given.
 #[pyfunction]
 #[pyo3(signature = (rows, labels, n_labels, *, sample_size, seed, n_threads))]
-#[expect(clippy::needless_pass_by_value, reason = "extracted arguments are owned")]
 pub fn silhouette(
     py: Python<'_>,
     rows: RowsArgument<'_>,
@@ -125,7 +101,7 @@ pub fn silhouette(
     score(py, Criterion::Silhouette(sample), &rows, &labels, n_labels, n_threads)
 }
 
-/// The rows that a silhouette with this sample size and seed looks at.
+/// Return the rows that a silhouette with this sample size and seed uses.
 #[pyfunction]
 #[pyo3(signature = (n, sample_size, seed))]
 pub fn sample_rows(py: Python<'_>, n: usize, sample_size: usize, seed: u64) -> PyResult<Bound<'_, PyArray1<u32>>> {

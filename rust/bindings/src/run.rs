@@ -1,4 +1,4 @@
-//! The one way from Python into long work and back.
+//! Calls of the core: the GIL is released, Ctrl-C is polled, errors become exceptions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use mdt_core::ground::exec::Exec;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// How often Python is asked whether Ctrl-C was pressed.
+/// Interval at which signals are checked.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Work of fewer elementary operations than this is over before anybody could interrupt it.
+/// Work of fewer elementary operations ends before anybody could interrupt it.
 const SHORT: usize = 1 << 22;
 
-/// Runs `work` without the GIL on `n_threads` threads of its own. `cost` is a rough count of its elementary operations.
+/// Runs `work` without the GIL on `n_threads` threads. `cost` is a rough count of its elementary operations.
 ///
-/// Long work runs on the pool while this thread waits and polls for signals: on Ctrl-C the stop flag goes up, the
-/// work returns at its next check, and the exception of the signal handler is raised.
+/// Long work runs on a thread pool while the calling thread polls for signals. On Ctrl-C the stop flag is set, the work
+/// returns at its next check of the flag, and the exception of the signal handler is raised.
 pub fn run<R: Send>(
     py: Python<'_>,
     n_threads: usize,
@@ -31,9 +31,10 @@ pub fn run<R: Send>(
     run_watched(py, n_threads, |exec, _| work(exec), |_, _| Ok(false))
 }
 
-/// As [`run`], for work that a caller follows: `watch` runs with the GIL on the calling thread every now and then, and whenever the
-/// work calls its second argument. It ends the work by answering true, or by raising; its second argument says that this has been
-/// done, by whomever.
+/// Runs `work` as [`run`] does and calls `watch` meanwhile.
+///
+/// `watch` is called with the GIL on the calling thread, at intervals and whenever the work calls its second argument.
+/// It stops the work if it returns true or raises. Its second argument is true if the work has been stopped.
 pub fn run_watched<R: Send>(
     py: Python<'_>,
     n_threads: usize,
@@ -48,14 +49,14 @@ pub fn run_watched<R: Send>(
             POLL,
             |wake| work(&exec, wake),
             || {
-                let (asked, signal) = Python::attach(|py| {
+                let (watched, signal) = Python::attach(|py| {
                     let signal = py.check_signals();
                     (watch(py, signal.is_err() || stop.load(Ordering::Relaxed)), signal)
                 });
-                if signal.is_err() || !matches!(asked, Ok(false)) {
+                if signal.is_err() || !matches!(watched, Ok(false)) {
                     stop.store(true, Ordering::Relaxed);
                 }
-                if let Some(exception) = signal.err().or(asked.err()) {
+                if let Some(exception) = signal.err().or(watched.err()) {
                     raised.get_or_insert(exception);
                 }
             },
@@ -68,7 +69,6 @@ pub fn run_watched<R: Send>(
 }
 
 /// The exception for each error of the core.
-#[expect(clippy::needless_pass_by_value, reason = "what map_err hands over")]
 pub fn to_exception(error: Error) -> PyErr {
     let message = error.to_string();
     match error {

@@ -1,0 +1,142 @@
+//! New samples: `cross_knn` and `cross_knn_sparse` find their edges to the training samples, `cross_rows` makes their
+//! transition rows.
+
+use mdt_core::graph::neighbours::{Coordinates, CrossTable, Metric, Reach, Side, cross_neighbours};
+use mdt_core::{CrossRows, Real};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arrays::{PyCsrParts, elements, signed, unsigned};
+use crate::neighbours::metric;
+use crate::precision::{AnyArray2, dispatch};
+use crate::run::run;
+use crate::transition::{WidthsArgument, kernel, symmetrize};
+
+/// Edges from new samples to training samples.
+#[pyclass(name = "CrossTable", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyCrossTable {
+    edges: Py<PyCsrParts>,
+    sides: Py<PyArray1<u8>>,
+    nearest: Py<PyArray1<i32>>,
+    scales: Py<PyArray1<f64>>,
+}
+
+/// Transition rows of new samples.
+#[pyclass(name = "CrossRows", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyCrossRows {
+    rows: Py<PyCsrParts>,
+    without_affinity: Py<PyArray1<i32>>,
+}
+
+fn side_to_number(side: Side) -> u8 {
+    match side {
+        Side::Near => 1,
+        Side::Within => 2,
+        Side::Both => 3,
+    }
+}
+
+fn number_to_side(number: u8) -> PyResult<Side> {
+    match number {
+        1 => Ok(Side::Near),
+        2 => Ok(Side::Within),
+        3 => Ok(Side::Both),
+        other => Err(PyValueError::new_err(format!("sides: expected 1, 2 or 3, got {other}"))),
+    }
+}
+
+fn search<T: Real>(
+    py: Python<'_>,
+    (x, new): (Coordinates<'_, T>, Coordinates<'_, f64>),
+    reach: Reach<'_>,
+    k: usize,
+    metric: Metric,
+    cost: usize,
+    n_threads: usize,
+) -> PyResult<PyCrossTable> {
+    let found: CrossTable = run(py, n_threads, cost, |exec| cross_neighbours(x, reach, new, k, metric, exec))?;
+    let sides: Vec<u8> = found.sides.into_iter().map(side_to_number).collect();
+    Ok(PyCrossTable {
+        edges: Py::new(py, PyCsrParts::from_csr(py, found.distances))?,
+        sides: sides.into_pyarray(py).unbind(),
+        nearest: signed(py, found.nearest),
+        scales: found.scales.into_pyarray(py).unbind(),
+    })
+}
+
+/// Find the edges from the rows of `new` to the rows of `x`.
+///
+/// `radii` and `last` are the distance and the index of the last neighbour of each row of `x`.
+#[pyfunction]
+#[pyo3(signature = (x, new, *, radii, last, k, metric, n_threads))]
+pub fn cross_knn(
+    py: Python<'_>,
+    x: AnyArray2<'_>,
+    new: PyReadonlyArray2<'_, f64>,
+    radii: PyReadonlyArray1<'_, f64>,
+    last: PyReadonlyArray1<'_, i32>,
+    k: usize,
+    metric: &str,
+    n_threads: usize,
+) -> PyResult<PyCrossTable> {
+    let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
+    let new_points = Coordinates::Dense { data: elements(&new)?, dimension: new.shape()[1] };
+    dispatch!(&x, x => {
+        let points = Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] };
+        let cost = x.len().saturating_mul(new.shape()[0].max(1));
+        search(py, (points, new_points), reach, k, self::metric(metric)?, cost, n_threads)
+    })
+}
+
+/// Find the edges from the rows of one sparse matrix to the rows of another, as `cross_knn` does.
+#[pyfunction]
+#[pyo3(signature = (x, new, *, radii, last, k, metric, n_threads))]
+pub fn cross_knn_sparse(
+    py: Python<'_>,
+    x: &Bound<'_, PyCsrParts>,
+    new: &Bound<'_, PyCsrParts>,
+    radii: PyReadonlyArray1<'_, f64>,
+    last: PyReadonlyArray1<'_, i32>,
+    k: usize,
+    metric: &str,
+    n_threads: usize,
+) -> PyResult<PyCrossTable> {
+    let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
+    let (x, new) = (x.get().to_csr(py)?, new.get().to_csr(py)?);
+    let cost = x.nnz().saturating_mul(new.n_rows().max(1));
+    let points = (Coordinates::Sparse(&x), Coordinates::Sparse(&new));
+    search(py, points, reach, k, self::metric(metric)?, cost, n_threads)
+}
+
+/// Make the transition rows of new samples from their edges.
+#[pyfunction]
+#[pyo3(signature = (edges, sides, nearest, *, kernel, widths, own_widths, symmetrize, densities, n_threads))]
+pub fn cross_rows(
+    py: Python<'_>,
+    edges: &Bound<'_, PyCsrParts>,
+    sides: PyReadonlyArray1<'_, u8>,
+    nearest: PyReadonlyArray1<'_, i32>,
+    kernel: &str,
+    widths: WidthsArgument<'_>,
+    own_widths: WidthsArgument<'_>,
+    symmetrize: &str,
+    densities: Option<PyReadonlyArray1<'_, f64>>,
+    n_threads: usize,
+) -> PyResult<PyCrossRows> {
+    let edges = edges.get().to_csr(py)?;
+    let sides: Vec<Side> = elements(&sides)?.iter().map(|&s| number_to_side(s)).collect::<PyResult<_>>()?;
+    let rows = CrossRows {
+        edges: &edges,
+        sides: &sides,
+        nearest: unsigned(&nearest, "nearest")?,
+        kernel: self::kernel(kernel, &widths)?,
+        own: own_widths.as_widths()?,
+        symmetrize: self::symmetrize(symmetrize)?,
+        density: densities.as_ref().map(elements).transpose()?,
+    };
+    let cost = edges.nnz().saturating_mul(16);
+    let (made, without_affinity) = run(py, n_threads, cost, |exec| mdt_core::cross_rows(rows, exec))?;
+    let rows = Py::new(py, PyCsrParts::from_csr(py, made))?;
+    Ok(PyCrossRows { rows, without_affinity: signed(py, without_affinity) })
+}

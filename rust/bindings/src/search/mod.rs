@@ -1,0 +1,6 @@
+//! Searches for trajectories: strategies over sequences, the scorer that runs them, its results.
+
+mod callbacks;
+pub mod results;
+pub mod scorer;
+pub mod strategies;

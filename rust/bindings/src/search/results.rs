@@ -1,0 +1,80 @@
+//! Results of searches: scored sequences, evaluated candidates, a clustered trajectory.
+
+use mdt_core::search::{Found, Halt, Node, Score};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+use crate::arrays::signed;
+
+/// A sequence, its score, and the seconds that the score took.
+#[pyclass(name = "ScoredSequence", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyScoredSequence {
+    pub sequence: Vec<u16>,
+    pub score: f64,
+    pub seconds: f64,
+}
+
+#[pymethods]
+impl PyScoredSequence {
+    #[new]
+    fn new(sequence: Vec<u16>, score: f64, seconds: f64) -> Self {
+        Self { sequence, score, seconds }
+    }
+}
+
+/// The sequences that a strategy visited, in its order, and the answer.
+#[pyclass(name = "Searched", module = "mdt_fast._core", frozen, get_all)]
+pub struct PySearched {
+    sequences: Vec<Vec<u16>>,
+    parents: Py<PyArray1<i64>>,
+    scores: Py<PyArray1<f64>>,
+    seconds: Py<PyArray1<f64>>,
+    best: usize,
+    stopped: Option<&'static str>,
+    n_unconverged: usize,
+}
+
+impl PySearched {
+    pub fn new(py: Python<'_>, found: Found, n_unconverged: usize) -> Self {
+        let column = |get: fn(&Node) -> f64| PyArray1::from_iter(py, found.nodes.iter().map(get)).unbind();
+        let parents: Vec<i64> = found.nodes.iter().map(|node| node.parent.map_or(-1, |p| p as i64)).collect();
+        Self {
+            parents: parents.into_pyarray(py).unbind(),
+            scores: column(|node| node.score.value),
+            seconds: column(|node| node.score.seconds),
+            best: found.best,
+            stopped: found.halt.map(|halt| if halt == Halt::Budget { "budget" } else { "stopped" }),
+            n_unconverged,
+            sequences: found.nodes.into_iter().map(|node| node.word).collect(),
+        }
+    }
+}
+
+/// The score of a candidate, the seconds that it took, and the labels if they were requested.
+#[pyclass(name = "Evaluated", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyEvaluated {
+    score: f64,
+    seconds: f64,
+    labels: Option<Py<PyArray1<i32>>>,
+}
+
+impl PyEvaluated {
+    pub fn new(py: Python<'_>, score: Score, labels: Option<Vec<u32>>) -> Self {
+        Self { score: score.value, seconds: score.seconds, labels: labels.map(|labels| signed(py, labels)) }
+    }
+}
+
+/// Candidates in the order given, None for those not reached, and the number whose embedding did not converge.
+#[pyclass(name = "EvaluatedBatch", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyEvaluatedBatch {
+    pub candidates: Vec<Option<Py<PyEvaluated>>>,
+    pub n_unconverged: usize,
+}
+
+/// Labels and coordinates of a trajectory.
+#[pyclass(name = "Clustered", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyClustered {
+    pub labels: Py<PyArray1<i32>>,
+    pub coordinates: Py<PyAny>,
+    pub converged: bool,
+}

@@ -1,0 +1,271 @@
+//! `Scorer`: scores of trajectories, and the searches that use them.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use mdt_core::cluster::k_means::KMeansSettings;
+use mdt_core::cluster::quality::Criterion;
+use mdt_core::ground::csr::Csr;
+use mdt_core::ground::exec::Exec;
+use mdt_core::search::candidate::{Clustered, Clustering, Evaluator, Quality, Rows};
+use mdt_core::search::{self, Answer, Score};
+use mdt_core::spectral::{EmbeddingSettings, Start};
+use mdt_core::{Error, OperatorSet, Real};
+use numpy::{Element, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::callbacks::{answer_one, refuse_all, request};
+use super::results::{PyClustered, PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched};
+use super::strategies::PyStrategy;
+use crate::arrays::{PyCsrParts, elements, matrix, signed};
+use crate::operator_set::{PyOperatorSet, trajectory};
+use crate::precision::dispatch;
+use crate::quality::criterion;
+use crate::run::{run, run_watched};
+
+/// The way from a trajectory to labels: an embedding without its first pair, then k-means.
+#[pyclass(name = "Clustering", module = "mdt_fast._core", frozen)]
+pub struct PyClustering(Clustering);
+
+#[pymethods]
+impl PyClustering {
+    #[new]
+    #[pyo3(signature = (*, n_clusters, n_components, n_init, max_iter, tol, embedding_tol, embedding_max_iter, seed))]
+    fn new(
+        n_clusters: usize,
+        n_components: usize,
+        n_init: usize,
+        max_iter: usize,
+        tol: f64,
+        embedding_tol: f64,
+        embedding_max_iter: usize,
+        seed: u64,
+    ) -> Self {
+        let embedding = EmbeddingSettings {
+            n_components,
+            drop_first: true,
+            tolerance: embedding_tol,
+            only_distances: true,
+            max_iterations: embedding_max_iter,
+            seed,
+        };
+        let k_means = KMeansSettings { n_clusters, n_init, max_iterations: max_iter, tolerance: tol, seed };
+        Self(Clustering { embedding, k_means })
+    }
+}
+
+/// Features of one view.
+#[derive(FromPyObject)]
+enum FeaturesArgument<'py> {
+    Sparse(Bound<'py, PyCsrParts>),
+    Dense(PyReadonlyArray2<'py, f64>),
+}
+
+enum Features {
+    Sparse(Csr<f64>),
+    Dense(Vec<f64>, usize),
+}
+
+impl FeaturesArgument<'_> {
+    fn copied(&self) -> PyResult<Features> {
+        Ok(match self {
+            Self::Sparse(parts) => Features::Sparse(parts.get().to_csr(parts.py())?),
+            Self::Dense(x) => Features::Dense(elements(x)?.to_vec(), x.shape()[1]),
+        })
+    }
+}
+
+/// The source of the scores.
+enum Source {
+    Criterion(Criterion),
+    Function(Py<PyAny>),
+    Contrastive,
+}
+
+impl Source {
+    fn new(quality: &Bound<'_, PyAny>) -> PyResult<Self> {
+        match quality.extract::<String>() {
+            Err(_) => Ok(Self::Function(quality.clone().unbind())),
+            Ok(name) if name == "contrastive" => Ok(Self::Contrastive),
+            Ok(name) => criterion(&name).map(Self::Criterion),
+        }
+    }
+}
+
+/// Scores trajectories of an operator set.
+///
+/// `quality` is the name of a score, or a function of labels and coordinates. `watch` is called on the calling thread, at
+/// intervals, with the sequences scored since the last call; it stops the work by returning True. No candidate is begun
+/// after `seconds`, but at least one is scored.
+#[pyclass(name = "Scorer", module = "mdt_fast._core", frozen)]
+pub struct PyScorer {
+    operators: Py<PyOperatorSet>,
+    source: Source,
+    clustering: Option<Clustering>,
+    view_weights: Vec<f64>,
+    features: Vec<Features>,
+    memory_budget: usize,
+    n_threads: usize,
+}
+
+#[pymethods]
+impl PyScorer {
+    #[new]
+    #[pyo3(signature = (operators, quality, *, clustering, view_weights, features, memory_budget, n_threads))]
+    fn new(
+        operators: Py<PyOperatorSet>,
+        quality: &Bound<'_, PyAny>,
+        clustering: Option<PyRef<'_, PyClustering>>,
+        view_weights: Vec<f64>,
+        features: Vec<FeaturesArgument<'_>>,
+        memory_budget: usize,
+        n_threads: usize,
+    ) -> PyResult<Self> {
+        let features = features.iter().map(FeaturesArgument::copied).collect::<PyResult<_>>()?;
+        let (source, clustering) = (Source::new(quality)?, clustering.map(|how| how.0.clone()));
+        Ok(Self { operators, source, clustering, view_weights, features, memory_budget, n_threads })
+    }
+
+    /// Run a strategy. `known` holds scores of an earlier run; the answer is the best sequence of any length ("any") or
+    /// of the largest length ("last").
+    #[pyo3(signature = (strategy, *, known, max_evaluations, seconds, answer, watch))]
+    fn search(
+        &self,
+        strategy: &Bound<'_, PyStrategy>,
+        known: Vec<PyRef<'_, PyScoredSequence>>,
+        max_evaluations: Option<usize>,
+        seconds: Option<f64>,
+        answer: &str,
+        watch: &Bound<'_, PyAny>,
+    ) -> PyResult<PySearched> {
+        let (py, deadline, strategy) = (strategy.py(), deadline(seconds), &*strategy.get().0);
+        let answer = match answer {
+            "any" => Answer::Any,
+            "last" => Answer::Last,
+            other => return Err(PyValueError::new_err(format!("answer: expected 'any' or 'last', got {other:?}"))),
+        };
+        let known = known.iter().map(|k| (k.sequence.clone(), Score { value: k.score, seconds: k.seconds })).collect();
+        let (found, n_unconverged) = dispatch!(&self.operators.bind(py).get().0, set => {
+            self.with_evaluator(set, deadline, watch, |evaluator, exec| {
+                let members = set.members().len();
+                let found = search::search(strategy, evaluator, members, known, max_evaluations, answer, exec)?;
+                Ok((found, evaluator.unconverged()))
+            })
+        })?;
+        Ok(PySearched::new(py, found, n_unconverged))
+    }
+
+    /// Score trajectories given by their weights.
+    #[pyo3(signature = (candidates, *, with_labels, seconds, watch))]
+    fn score(
+        &self,
+        py: Python<'_>,
+        candidates: Vec<PyReadonlyArray2<'_, f64>>,
+        with_labels: bool,
+        seconds: Option<f64>,
+        watch: &Bound<'_, PyAny>,
+    ) -> PyResult<PyEvaluatedBatch> {
+        let deadline = deadline(seconds);
+        let weights = candidates.iter().map(|w| Ok(elements(w)?.to_vec())).collect::<PyResult<Vec<_>>>()?;
+        let (found, n_unconverged) = dispatch!(&self.operators.bind(py).get().0, set => {
+            self.with_evaluator(set, deadline, watch, |evaluator, exec| {
+                let found: Vec<_> = if with_labels {
+                    let labelled = evaluator.label_weights(&weights, exec)?.into_iter();
+                    labelled.map(|each| each.map(|(score, labels)| (score, Some(labels)))).collect()
+                } else {
+                    let scores = evaluator.score_weights(&weights, exec)?.into_iter();
+                    scores.map(|each| each.map(|score| (score, None))).collect()
+                };
+                Ok((found, evaluator.unconverged()))
+            })
+        })?;
+        let convert = |(score, labels)| Py::new(py, PyEvaluated::new(py, score, labels));
+        let candidates = found.into_iter().map(|each| each.map(convert).transpose()).collect::<PyResult<_>>()?;
+        Ok(PyEvaluatedBatch { candidates, n_unconverged })
+    }
+
+    /// Return labels and coordinates of a trajectory given by its weights; None without a clustering.
+    fn cluster(&self, py: Python<'_>, weights: PyReadonlyArray2<'_, f64>) -> PyResult<Option<PyClustered>> {
+        let Some(how) = &self.clustering else { return Ok(None) };
+        dispatch!(&self.operators.bind(py).get().0, set => {
+            let trajectory = trajectory(set, &weights)?;
+            let found = run(py, self.n_threads, usize::MAX, |exec| how.of(&trajectory, Start::Random, exec))?;
+            let coordinates = matrix(py, found.coordinates, how.embedding.n_components)?.into_any();
+            Ok(Some(PyClustered { labels: signed(py, found.labels), coordinates, converged: found.converged }))
+        })
+    }
+}
+
+impl PyScorer {
+    /// Runs `work` with an evaluator. Scored sequences go to `watch` and clusterings to a Python quality function, both
+    /// on the calling thread.
+    fn with_evaluator<T: Real + Element, R: Send>(
+        &self,
+        set: &OperatorSet<T>,
+        deadline: Option<Instant>,
+        watch: &Bound<'_, PyAny>,
+        work: impl FnOnce(&Evaluator<'_, T>, &Exec) -> mdt_core::Result<R> + Send,
+    ) -> PyResult<R> {
+        let (py, watch) = (watch.py(), watch.clone().unbind());
+        let (scored, mut journal) = channel();
+        let (requests, mut received) = channel();
+        let listener = |sequence: &[u16], score: Score| {
+            let entry = PyScoredSequence { sequence: sequence.to_vec(), score: score.value, seconds: score.seconds };
+            // The receiver outlives the work.
+            drop(scored.send(entry));
+        };
+        let evaluate = |exec: &Exec, wake: &(dyn Fn() + Sync)| {
+            let by_function = |name: &str, clustered: &Clustered<T>| request(&requests, name, clustered, wake);
+            let quality = self.quality(&by_function)?;
+            work(&Evaluator::new(set, quality, self.memory_budget, deadline, &listener)?, exec)
+        };
+        let report = |py: Python<'_>, journal: &mut Receiver<PyScoredSequence>| {
+            let entries: Vec<PyScoredSequence> = journal.try_iter().collect();
+            watch.bind(py).call1((entries,))?.extract::<bool>()
+        };
+        let result = run_watched(py, self.n_threads, evaluate, |py, stopped| {
+            if stopped {
+                refuse_all(&mut received);
+                return Ok(false);
+            }
+            if let Source::Function(function) = &self.source {
+                answer_one(py, function, &mut received)?;
+            }
+            report(py, &mut journal)
+        })?;
+        // The last ones, scored after the last call of `watch`.
+        report(py, &mut journal)?;
+        Ok(result)
+    }
+
+    fn quality<'a, T>(
+        &'a self,
+        judge: &'a (dyn Fn(&str, &Clustered<T>) -> mdt_core::Result<f64> + Sync),
+    ) -> mdt_core::Result<Quality<'a, T>> {
+        let missing = || Error::Invalid("clustering: expected settings, got none".into());
+        let clustering = || self.clustering.clone().ok_or_else(missing);
+        Ok(match &self.source {
+            Source::Contrastive => Quality::Contrastive(self.view_weights.clone()),
+            Source::Function(_) => Quality::Judged { clustering: clustering()?, judge },
+            Source::Criterion(criterion) => {
+                Quality::Labels { clustering: clustering()?, criterion: *criterion, views: self.views() }
+            }
+        })
+    }
+
+    fn views(&self) -> Vec<(Rows<'_>, f64)> {
+        let rows = |view: usize| match self.features.get(view) {
+            None => Rows::Walk(view),
+            Some(Features::Sparse(rows)) => Rows::Sparse(rows),
+            Some(Features::Dense(data, dimension)) => Rows::Dense(data, *dimension),
+        };
+        self.view_weights.iter().enumerate().map(|(view, &weight)| (rows(view), weight)).collect()
+    }
+}
+
+/// The moment `seconds` from now.
+fn deadline(seconds: Option<f64>) -> Option<Instant> {
+    let wait = Duration::try_from_secs_f64(seconds?.max(0.0)).ok()?;
+    Instant::now().checked_add(wait)
+}

@@ -1,0 +1,106 @@
+//! Strategies over sequences: `Beam`, `EpsilonGreedy`, `Mcts`, `RandomSequences`, `Exhaustive`.
+
+use mdt_core::search::{Beam, EpsilonGreedy, Exhaustive, Mcts, Random, Side, Strategy};
+use numpy::PyReadonlyArray2;
+use pyo3::PyClass;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The way in which a search chooses sequences; the base class of all strategies.
+#[pyclass(name = "Strategy", module = "mdt_fast._core", frozen, subclass)]
+pub struct PyStrategy(pub Box<dyn Strategy + Send>);
+
+#[pymethods]
+impl PyStrategy {
+    /// Return the largest number of sequences that the strategy visits in a set of `n_members` members.
+    fn visits(&self, n_members: usize) -> usize {
+        self.0.visits(n_members)
+    }
+}
+
+/// An object of `class` whose base is the core's strategy.
+fn strategy<C: PyClass<BaseType = PyStrategy>>(
+    class: C,
+    core: impl Strategy + Send + 'static,
+) -> PyClassInitializer<C> {
+    PyClassInitializer::from(PyStrategy(Box::new(core))).add_subclass(class)
+}
+
+fn side(name: &str) -> PyResult<Side> {
+    match name {
+        "left" => Ok(Side::Left),
+        "right" => Ok(Side::Right),
+        other => Err(PyValueError::new_err(format!("side: expected 'left' or 'right', got {other:?}"))),
+    }
+}
+
+/// Extend the `width` best sequences of each length, up to `depth` steps.
+#[pyclass(name = "Beam", module = "mdt_fast._core", frozen, extends = PyStrategy)]
+pub struct PyBeam;
+
+#[pymethods]
+impl PyBeam {
+    #[new]
+    #[pyo3(signature = (*, width, depth, side))]
+    fn new(width: usize, depth: usize, side: &str) -> PyResult<PyClassInitializer<Self>> {
+        Ok(strategy(Self, Beam { width, depth, side: self::side(side)? }))
+    }
+}
+
+/// Extend one sequence by its best step or, with probability `epsilon`, by a random step.
+#[pyclass(name = "EpsilonGreedy", module = "mdt_fast._core", frozen, extends = PyStrategy)]
+pub struct PyEpsilonGreedy;
+
+#[pymethods]
+impl PyEpsilonGreedy {
+    #[new]
+    #[pyo3(signature = (*, epsilon, depth, side, seed))]
+    fn new(epsilon: f64, depth: usize, side: &str, seed: u64) -> PyResult<PyClassInitializer<Self>> {
+        Ok(strategy(Self, EpsilonGreedy { epsilon, depth, side: self::side(side)?, seed }))
+    }
+}
+
+/// Search the tree of sequences guided by upper confidence bounds.
+#[pyclass(name = "Mcts", module = "mdt_fast._core", frozen, extends = PyStrategy)]
+pub struct PyMcts;
+
+#[pymethods]
+impl PyMcts {
+    #[new]
+    #[pyo3(signature = (*, playouts, depth, exploration, seed))]
+    fn new(playouts: usize, depth: usize, exploration: f64, seed: u64) -> PyClassInitializer<Self> {
+        strategy(Self, Mcts { playouts, depth, exploration, seed })
+    }
+}
+
+/// Draw `n` sequences; row s of `probabilities` holds the probabilities of the members at step s.
+#[pyclass(name = "RandomSequences", module = "mdt_fast._core", frozen, extends = PyStrategy)]
+pub struct PyRandomSequences(Random);
+
+#[pymethods]
+impl PyRandomSequences {
+    #[new]
+    #[pyo3(signature = (*, n, probabilities, seed))]
+    fn new(n: usize, probabilities: PyReadonlyArray2<'_, f64>, seed: u64) -> PyClassInitializer<Self> {
+        let random = Random { samples: n, probabilities: probabilities.as_array().iter().copied().collect(), seed };
+        strategy(Self(random.clone()), random)
+    }
+
+    /// Return the first sequence that the strategy draws.
+    fn first(&self, n_members: usize) -> Vec<u16> {
+        self.0.word(0, n_members)
+    }
+}
+
+/// Visit all sequences of up to `depth` steps.
+#[pyclass(name = "Exhaustive", module = "mdt_fast._core", frozen, extends = PyStrategy)]
+pub struct PyExhaustive;
+
+#[pymethods]
+impl PyExhaustive {
+    #[new]
+    #[pyo3(signature = (*, depth))]
+    fn new(depth: usize) -> PyClassInitializer<Self> {
+        strategy(Self, Exhaustive { depth })
+    }
+}
