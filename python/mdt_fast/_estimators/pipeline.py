@@ -127,6 +127,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
             progress=how.progress,
         ),
     )
+    labelling: Labelling | None
     if result.agreement is not None:
         labelling = Labelling.of_agreement(result.agreement, result.score)
         return Fit(result, result.agreement.embedding, None, labelling, selection)

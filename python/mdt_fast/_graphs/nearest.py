@@ -1,5 +1,7 @@
 """Nearest neighbours of the samples of one view, from features or from a matrix of distances."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

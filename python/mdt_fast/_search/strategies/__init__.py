@@ -24,6 +24,25 @@ from .mcts import MCTS
 from .random_sequences import RandomSequences
 from .random_weights import RandomWeights
 
+__all__ = [
+    "BY_NAME",
+    "CMA",
+    "MCTS",
+    "Beam",
+    "Consensus",
+    "Contrastive",
+    "Direct",
+    "EpsilonGreedy",
+    "Exhaustive",
+    "Given",
+    "Greedy",
+    "Mean",
+    "RandomSequences",
+    "RandomWeights",
+    "Strategy",
+    "make_strategy",
+]
+
 _REGISTERED: tuple[type[Strategy], ...] = (
     RandomSequences, Beam, Greedy, EpsilonGreedy, MCTS, Exhaustive,
     RandomWeights, Direct, CMA, Contrastive, Mean, Consensus,
