@@ -5,13 +5,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use mdt_core::search::candidate::{Clustered, Clustering, Evaluator, Quality, Rows};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
 use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
 use mdt_core::search::{
-    self, Answer, Beam, EpsilonGreedy, Exhaustive, Halt, Mcts, Random, Score, Scorer, Side, Strategy,
+    self, Answer, Beam, Clustered, Clustering, EpsilonGreedy, Evaluator, Exhaustive, Halt, LabelledScore, Mcts, Quality,
+    Random, Score, ScoredView, Scorer, Side, Strategy, ViewRows,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Error, OperatorSet, Real, Trajectory};
@@ -318,7 +318,7 @@ impl PyScoring {
         let (found, unconverged) = self.with_evaluator(py, set, deadline, watch, |evaluator, exec| {
             Ok((evaluator.label_weights(&candidates, exec)?, evaluator.unconverged()))
         })?;
-        let to_python = |(score, labels): (Score, Vec<u32>)| {
+        let to_python = |LabelledScore { score, labels }| {
             let labels: Vec<i32> = bytemuck::allocation::cast_vec(labels);
             (score.value, score.seconds, labels.into_pyarray(py))
         };
@@ -365,7 +365,7 @@ impl PyScoring {
             let quality = match &self.judgement {
                 Judgement::Contrastive => Quality::Contrastive(self.view_weights.clone()),
                 Judgement::Function(_) => {
-                    Quality::Judged { clustering: self.clustering.clone().ok_or_else(missing)?, judge: &judge }
+                    Quality::Function { clustering: self.clustering.clone().ok_or_else(missing)?, function: &judge }
                 }
                 Judgement::Criterion(criterion) => Quality::Labels {
                     clustering: self.clustering.clone().ok_or_else(missing)?,
@@ -389,13 +389,13 @@ impl PyScoring {
         Ok(result)
     }
 
-    fn views(&self) -> Vec<(Rows<'_>, f64)> {
+    fn views(&self) -> Vec<ScoredView<'_>> {
         let rows = |view: usize| match self.features.get(view) {
-            None => Rows::Walk(view),
-            Some(Features::Dense(data, dimension)) => Rows::Dense(data, *dimension),
-            Some(Features::Sparse(rows)) => Rows::Sparse(rows),
+            None => ViewRows::Walk(view),
+            Some(Features::Dense(data, dimension)) => ViewRows::Dense(data, *dimension),
+            Some(Features::Sparse(rows)) => ViewRows::Sparse(rows),
         };
-        self.view_weights.iter().enumerate().map(|(view, &weight)| (rows(view), weight)).collect()
+        self.view_weights.iter().enumerate().map(|(view, &weight)| ScoredView { rows: rows(view), weight }).collect()
     }
 }
 

@@ -5,27 +5,28 @@
 //! which it is asked. Scores are functions of the word alone, so a search that was broken off is resumed by running it again
 //! with the scores that are known.
 //!
-//! | file | strategy |
+//! | file | idea |
 //! |---|---|
-//! | `random` | words drawn step by step |
-//! | `beam` | the best few words of each length are extended (one word: greedy) |
-//! | `epsilon_greedy` | one word is extended, mostly by its best step |
-//! | `exhaustive` | all words up to a length |
-//! | `mcts` | tree search guided by upper confidence bounds |
+//! | `strategies` | the order in which sequences are scored |
+//! | `tree` | the scored sequences and the budget |
+//! | `candidate` | a trajectory given by its sequence or by its weights |
+//! | `clustering` | from a trajectory to labels |
+//! | `quality` | from labels to a score |
+//! | `evaluator` | scores candidates and reuses what they share |
+//! | `images` | cache of products with the starting block |
 
-mod beam;
-pub mod candidate;
-mod epsilon_greedy;
-mod exhaustive;
-mod mcts;
-mod random;
+mod candidate;
+mod clustering;
+mod evaluator;
+mod images;
+mod quality;
+mod strategies;
 mod tree;
 
-pub use beam::Beam;
-pub use epsilon_greedy::EpsilonGreedy;
-pub use exhaustive::Exhaustive;
-pub use mcts::Mcts;
-pub use random::Random;
+pub use clustering::{Clustered, Clustering};
+pub use evaluator::{Evaluator, LabelledScore, Observer};
+pub use quality::{Quality, ScoreFunction, ScoredView, ViewRows};
+pub use strategies::{Beam, EpsilonGreedy, Exhaustive, Mcts, Random};
 pub use tree::{Found, Node, Tree};
 
 use crate::ground::exec::Exec;

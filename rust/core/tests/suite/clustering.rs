@@ -2,11 +2,11 @@
 
 use crate::samples::Random;
 use mdt_core::Real;
+use mdt_core::cluster::k_means::{KMeans, KMeansSettings, k_means};
+use mdt_core::cluster::quality::{Sample, calinski_harabasz, davies_bouldin, silhouette};
+use mdt_core::graph::neighbours::Coordinates;
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::cluster::k_means::{KMeans, KMeansSettings, k_means};
-use mdt_core::graph::neighbours::Coordinates;
-use mdt_core::cluster::quality::{Sample, calinski_harabasz, davies_bouldin, silhouette};
 use proptest::prelude::*;
 
 fn squared_distance(a: &[f64], b: &[f64]) -> f64 {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::samples::Random;
 use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, nearest_neighbours};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
 
 fn bits<T: Real>(values: &[T]) -> Vec<u64> {

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::samples::Random;
 use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::graph::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
 use mdt_core::ground::csr::{Csr, MAX_SIZE};
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Error, Landing, Member, OperatorSet, Pruning, Result, Trajectory, Transition};
 
 fn exec() -> Exec {

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::oracle::Matrix;
 use crate::samples::Random;
+use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::{Error, Real, Result};
 use proptest::prelude::*;
 

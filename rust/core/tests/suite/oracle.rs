@@ -1,8 +1,8 @@
 //! What the crate must compute, written from the definitions with dense matrices and no thought of speed.
 
 use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths};
-use mdt_core::ground::csr::Csr;
 use mdt_core::graph::neighbours::Metric;
+use mdt_core::ground::csr::Csr;
 use mdt_core::{Landing, Member, Pruning, Real};
 
 /// A matrix by rows; points are rows too.

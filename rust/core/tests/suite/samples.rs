@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::graph::neighbours::{Coordinates, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::{Real, Transition};
 
 /// The splitmix64 generator.

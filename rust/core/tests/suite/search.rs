@@ -2,14 +2,14 @@
 
 use std::sync::Mutex;
 
-use mdt_core::search::candidate::{Clustering, Evaluator, Quality, Rows};
-use mdt_core::ground::exec::Exec;
 use mdt_core::cluster::k_means::KMeansSettings;
-use mdt_core::graph::neighbours::Coordinates;
 use mdt_core::cluster::quality::Criterion;
+use mdt_core::graph::neighbours::Coordinates;
+use mdt_core::ground::exec::Exec;
 use mdt_core::ground::random::{Stream, mix};
 use mdt_core::search::{
-    Answer, Beam, EpsilonGreedy, Exhaustive, Found, Halt, Mcts, Random, Score, Scorer, Side, Strategy, Word, search,
+    Answer, Beam, Clustering, EpsilonGreedy, Evaluator, Exhaustive, Found, Halt, LabelledScore, Mcts, Quality, Random,
+    Score, ScoredView, Scorer, Side, Strategy, ViewRows, Word, search,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Error, Member, OperatorSet, Result, Trajectory};
@@ -258,7 +258,10 @@ fn scores_do_not_depend_on_what_is_kept() {
         let quality = Quality::Labels {
             clustering: clustering(4),
             criterion: Criterion::DaviesBouldin,
-            views: vec![(Rows::Walk(0), 0.25), (Rows::Walk(1), 0.75)],
+            views: vec![
+                ScoredView { rows: ViewRows::Walk(0), weight: 0.25 },
+                ScoredView { rows: ViewRows::Walk(1), weight: 0.75 },
+            ],
         };
         let evaluator = Evaluator::new(&set, quality, budget, None, &listener).unwrap();
         let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
@@ -279,11 +282,15 @@ fn large_sets_are_scored_in_their_own_order() {
     let quality = Quality::Labels {
         clustering: clustering(4),
         criterion: Criterion::CalinskiHarabasz,
-        views: vec![(Rows::Walk(0), 0.5), (Rows::Dense(&features, 1), 0.5)],
+        views: vec![
+            ScoredView { rows: ViewRows::Walk(0), weight: 0.5 },
+            ScoredView { rows: ViewRows::Dense(&features, 1), weight: 0.5 },
+        ],
     };
     let listener = |_: &[u16], _: Score| ();
     let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &listener).unwrap();
-    let (score, labels) = evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
+    let LabelledScore { score, labels } =
+        evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
     let trajectory = Trajectory::of_word(&set, &[1, 0]).unwrap();
     assert_eq!(labels, clustering(4).of(&trajectory, Start::Random, &exec).unwrap().labels);
     let rows = [Coordinates::Sparse(set.walks()[0].matrix()), Coordinates::Dense { data: &features, dimension: 1 }];
@@ -297,7 +304,7 @@ fn a_budget_for_less_than_one_block_is_refused() {
     let quality = Quality::Labels {
         clustering: clustering(4),
         criterion: Criterion::CalinskiHarabasz,
-        views: vec![(Rows::Walk(0), 1.0)],
+        views: vec![ScoredView { rows: ViewRows::Walk(0), weight: 1.0 }],
     };
     let listener = |_: &[u16], _: Score| ();
     let error = Evaluator::new(&set, quality, 600 * 8 * 8 - 1, None, &listener).err().unwrap();

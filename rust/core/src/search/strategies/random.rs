@@ -1,7 +1,7 @@
 //! Words drawn at random.
 
-use super::{Explored, Strategy, Tree, Word};
 use crate::ground::random::Stream;
+use crate::search::{Explored, Strategy, Tree, Word};
 
 /// Draws words of one length, step by step.
 #[derive(Debug, Clone, PartialEq)]

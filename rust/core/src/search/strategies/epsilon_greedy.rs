@@ -1,8 +1,8 @@
 //! Greedy search that now and then takes a step at random.
 
-use super::tree::rank;
-use super::{Explored, Side, Strategy, Tree, Word};
 use crate::ground::random::Stream;
+use crate::search::tree::rank;
+use crate::search::{Explored, Side, Strategy, Tree, Word};
 
 /// One word grows: by its best step or, with probability `epsilon`, by any.
 #[derive(Debug, Clone, PartialEq)]

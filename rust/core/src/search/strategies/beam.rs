@@ -1,7 +1,7 @@
 //! Beam search: all extensions of the best few words of one length are scored, the best few of them go on.
 
-use super::tree::rank;
-use super::{Explored, Side, Strategy, Tree, Word};
+use crate::search::tree::rank;
+use crate::search::{Explored, Side, Strategy, Tree, Word};
 
 /// Beam search; greedy search with a width of 1.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::{Explored, Side, Strategy, Tree, Word};
 use crate::ground::random::Stream;
+use crate::search::{Explored, Side, Strategy, Tree, Word};
 
 /// UCT with a number of playouts.
 #[derive(Debug, Clone, PartialEq)]

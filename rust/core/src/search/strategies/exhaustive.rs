@@ -1,6 +1,6 @@
 //! All words up to a length, the shorter ones first, in the order of the alphabet.
 
-use super::{Explored, Side, Strategy, Tree, Word};
+use crate::search::{Explored, Side, Strategy, Tree, Word};
 
 /// Words that are made at a time.
 const RUN: usize = 1024;
