@@ -14,6 +14,7 @@ use super::candidate::Candidate;
 use super::clustering::Clustered;
 use super::images::Images;
 use super::quality::Quality;
+use super::tree::rank;
 use super::{Score, Scorer, Word};
 use crate::ground::block::{Block, Reuse};
 use crate::ground::exec::{Exec, lock};
@@ -49,9 +50,28 @@ pub struct Evaluator<'a, T> {
     images: Mutex<Images<T>>,
     deadline: Option<Instant>,
     on_scored: &'a Observer<'a>,
+    best: Mutex<Option<Best>>,
     scored: AtomicUsize,
+    solved: AtomicUsize,
     unconverged: AtomicUsize,
     _reuse: Reuse,
+}
+
+/// The best candidate so far, with its labels in the solver's order.
+struct Best {
+    candidate: Candidate,
+    value: f64,
+    labels: Vec<u32>,
+}
+
+impl Best {
+    /// The order of [`rank`]: the best sequence of a search is the one that is kept.
+    fn is_worse_than(&self, candidate: &Candidate, value: f64) -> bool {
+        match (candidate, &self.candidate) {
+            (Candidate::Sequence(new), Candidate::Sequence(kept)) => rank((value, new), (self.value, kept)).is_lt(),
+            _ => value > self.value,
+        }
+    }
 }
 
 /// The result for one candidate.
@@ -88,7 +108,9 @@ impl<'a, T: Real> Evaluator<'a, T> {
             images,
             deadline,
             on_scored,
+            best: Mutex::new(None),
             scored: AtomicUsize::new(0),
+            solved: AtomicUsize::new(0),
             unconverged: AtomicUsize::new(0),
             _reuse: Reuse::new(),
         })
@@ -97,6 +119,40 @@ impl<'a, T: Real> Evaluator<'a, T> {
     /// Number of candidates so far whose coordinates are not within the tolerance.
     pub fn unconverged(&self) -> usize {
         self.unconverged.load(Ordering::Relaxed)
+    }
+
+    /// Number of embeddings computed so far.
+    pub fn solved(&self) -> usize {
+        self.solved.load(Ordering::Relaxed)
+    }
+
+    /// The labels of a sequence; None if the quality has no clustering.
+    ///
+    /// The labels of the best candidate so far are kept; those of any other are computed again.
+    pub fn labels_of(&self, sequence: &[u16], exec: &Exec) -> Result<Option<Vec<u32>>> {
+        self.labels(&Candidate::Sequence(sequence.to_vec()), exec)
+    }
+
+    /// As [`Self::labels_of`], for a trajectory given by its weights.
+    pub fn labels_of_weights(&self, weights: &[f64], exec: &Exec) -> Result<Option<Vec<u32>>> {
+        self.labels(&Candidate::Weights(weights.to_vec()), exec)
+    }
+
+    fn labels(&self, candidate: &Candidate, exec: &Exec) -> Result<Option<Vec<u32>>> {
+        let kept =
+            lock(&self.best).as_ref().filter(|best| best.candidate == *candidate).map(|best| best.labels.clone());
+        let labels = match kept {
+            Some(labels) => Some(labels),
+            None => self.cluster(candidate, &candidate.trajectory(self.set)?, exec)?.map(|clustered| clustered.labels),
+        };
+        labels.map(|labels| self.set.in_given_order(labels, exec)).transpose()
+    }
+
+    fn keep_if_best(&self, candidate: &Candidate, value: f64, labels: &[u32]) {
+        let mut best = lock(&self.best);
+        if best.as_ref().is_none_or(|best| best.is_worse_than(candidate, value)) {
+            *best = Some(Best { candidate: candidate.clone(), value, labels: labels.to_vec() });
+        }
     }
 
     /// Scores trajectories given by their weights; None for those not reached before a stop.
@@ -155,6 +211,10 @@ impl<'a, T: Real> Evaluator<'a, T> {
             return Err(Error::Invalid(message));
         }
         let score = Score { value, seconds: began.elapsed().as_secs_f64() };
+        if let Some(Clustered { labels, converged, .. }) = &clustered {
+            self.unconverged.fetch_add(usize::from(!converged), Ordering::Relaxed);
+            self.keep_if_best(candidate, value, labels);
+        }
         Ok(Evaluation { score, labels: clustered.map(|clustered| clustered.labels) })
     }
 
@@ -174,11 +234,8 @@ impl<'a, T: Real> Evaluator<'a, T> {
             image = self.image(sequence, block, exec)?;
             start = Start::Applied { block, image: &image };
         }
-        let clustered = clustering.in_solver_order(trajectory, start, exec)?;
-        if !clustered.converged {
-            self.unconverged.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(Some(clustered))
+        self.solved.fetch_add(1, Ordering::Relaxed);
+        clustering.in_solver_order(trajectory, start, exec).map(Some)
     }
 
     /// The starting block `X`; None if the solver needs none.

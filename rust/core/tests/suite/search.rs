@@ -298,6 +298,38 @@ fn large_sets_are_scored_in_their_own_order() {
     assert!((score.value / by_hand - 1.0).abs() < 1e-9, "{} {by_hand}", score.value);
 }
 
+/// The best sequence is not solved again; the labels of any candidate are those of its trajectory.
+#[test]
+fn labels_of_the_best_candidate_are_kept() {
+    let (set, exec) = (set(), Exec::with_threads(2));
+    let quality = Quality::Labels {
+        clustering: clustering(4),
+        criterion: Criterion::CalinskiHarabasz,
+        views: vec![ScoredView { rows: ViewRows::Walk(0), weight: 1.0 }],
+    };
+    let observer = |_: &[u16], _: Score| ();
+    let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
+    let strategy = Beam { width: 2, depth: 3, side: Side::Left };
+    let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
+    let solved = evaluator.solved();
+    assert_eq!(solved, found.nodes.len());
+    let expected = |word: &[u16]| {
+        clustering(4).of(&Trajectory::of_word(&set, word).unwrap(), Start::Random, &exec).unwrap().labels
+    };
+    let best = best(&found).0;
+    assert_eq!(evaluator.labels_of(&best, &exec).unwrap(), Some(expected(&best)));
+    assert_eq!(evaluator.solved(), solved);
+    let other = &found.nodes.iter().find(|node| node.word != best).unwrap().word;
+    assert_eq!(evaluator.labels_of(other, &exec).unwrap(), Some(expected(other)));
+    assert_eq!(evaluator.solved(), solved + 1);
+
+    let weights = vec![0.5, 0.5];
+    let labelled = evaluator.label_weights(std::slice::from_ref(&weights), &exec).unwrap().remove(0).unwrap();
+    assert_eq!(evaluator.labels_of_weights(&weights, &exec).unwrap(), Some(labelled.labels));
+    let contrastive = Evaluator::new(&set, Quality::Contrastive(vec![0.5; 2]), 0, None, &observer).unwrap();
+    assert_eq!((contrastive.labels_of(&best, &exec).unwrap(), contrastive.solved()), (None, 0));
+}
+
 #[test]
 fn a_budget_for_less_than_one_block_is_refused() {
     let set = set();
