@@ -27,7 +27,7 @@ use crate::{Error, Real, Result};
 /// Up to this many points, each thread evaluates a candidate of its own: a quarter faster at 10,000
 /// points, a tenth at 30,000. Above, the threads share one candidate, because several would compete
 /// for the cache and each holds two bases of the solver.
-const SIDE_BY_SIDE: usize = 1 << 15;
+pub(super) const SIDE_BY_SIDE: usize = 1 << 15;
 
 /// Called with each candidate sequence as soon as it is scored, from any thread.
 pub type Observer<'a> = dyn Fn(&[u16], Score) + Sync + 'a;

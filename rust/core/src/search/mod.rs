@@ -14,17 +14,20 @@
 //! | `quality` | from labels to a score |
 //! | `evaluator` | scores candidates and reuses what they share |
 //! | `images` | cache of products with the starting block |
+//! | `memory_plan` | estimate of the memory that candidates take |
 
 mod candidate;
 mod clustering;
 mod evaluator;
 mod images;
+mod memory_plan;
 mod quality;
 mod strategies;
 mod tree;
 
 pub use clustering::{Clustered, Clustering};
 pub use evaluator::{Evaluator, LabelledScore, Observer};
+pub use memory_plan::{CandidatePlan, plan_candidates};
 pub use quality::{Quality, ScoreFunction, ScoredView, ViewRows};
 pub use strategies::{Beam, EpsilonGreedy, Exhaustive, Mcts, Random};
 pub use tree::{Found, Node, Tree};
