@@ -8,8 +8,8 @@ use super::compare::Comparison;
 use super::graph::Graph;
 use super::smallest::by_value;
 use crate::ground::exec::Exec;
-use crate::reorder::numbering::places_of;
 use crate::ground::random::Stream;
+use crate::reorder::numbering::places_of;
 use crate::{Real, Result};
 
 /// Points that are compared with all others, and how many where they are so long that this takes a good part of the time.
