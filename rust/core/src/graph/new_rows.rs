@@ -8,9 +8,9 @@
 //! Cost: O(edges).
 
 use crate::graph::affinity::{Kernel, Symmetrize, Widths};
+use crate::graph::neighbours::Side;
 use crate::ground::csr::{Csr, RowBlock, sum_segments};
 use crate::ground::exec::Exec;
-use crate::graph::neighbours::Side;
 use crate::{Error, Result};
 
 /// Rows handled by one thread at a time.

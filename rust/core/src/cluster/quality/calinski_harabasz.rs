@@ -9,8 +9,8 @@
 
 use super::partition::Partition;
 use super::points::{Mean, Points};
-use crate::ground::exec::Exec;
 use crate::graph::neighbours::Coordinates;
+use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
 /// Fewer numbers than this are summed on the calling thread.

@@ -1,8 +1,8 @@
 //! The scores by name.
 
 use super::{Sample, calinski_harabasz, davies_bouldin, persistence, silhouette};
-use crate::ground::exec::Exec;
 use crate::graph::neighbours::Coordinates;
+use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
 /// Which score.

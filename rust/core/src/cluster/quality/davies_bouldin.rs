@@ -9,8 +9,8 @@
 use super::calinski_harabasz::cluster_means;
 use super::partition::Partition;
 use super::points::Points;
-use crate::ground::exec::Exec;
 use crate::graph::neighbours::Coordinates;
+use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
 /// Widths and distances of means up to this, in units of the largest coordinate, count as 0 when all of them are.

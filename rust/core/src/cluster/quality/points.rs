@@ -4,10 +4,10 @@
 //! `sum over the row's columns of (x - m)^2  +  (|m|^2 - sum over the same columns of m^2)`: O(entries of the row). The bracket
 //! cancels when the row holds nearly all of the mean; then the two are merged entry by entry instead.
 
+use crate::graph::neighbours::Coordinates;
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::ground::frame::{Frame, exponent_of, power_of_two};
-use crate::graph::neighbours::Coordinates;
 use crate::{Error, Real, Result};
 
 /// A bracket smaller than this fraction of the mean's square could be wrong in the tenth digit.

@@ -11,11 +11,11 @@
 
 use super::partition::Partition;
 use super::points::{Points, merged_distance};
+use crate::graph::neighbours::Coordinates;
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
 use crate::ground::lanes::{LANES, Lanes, TILE, empty_tiles, put, squared_distances};
-use crate::graph::neighbours::Coordinates;
 use crate::ground::random::Stream;
 use crate::{Error, Real, Result};
 

@@ -14,15 +14,18 @@
 
 mod approximate;
 mod cross;
+mod metric;
 mod nearest;
 mod points;
+mod scale;
 mod scan;
 mod screen;
 mod tree;
 
 pub use approximate::Effort;
 pub use cross::{CrossTable, Reach, Side, cross_neighbours};
-pub use points::{Coordinates, Metric};
+pub use metric::Metric;
+pub use points::Coordinates;
 
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};

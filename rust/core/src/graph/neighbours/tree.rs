@@ -5,8 +5,9 @@
 //! and rounding is monotone, so a tie is never lost.
 
 use super::Found;
+use super::metric::sum_terms;
 use super::nearest::Nearest;
-use super::points::{DensePoints, Keys, sum_terms};
+use super::points::{DensePoints, Keys};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 

@@ -195,7 +195,8 @@ fn look_back<E: Real>(values: &[E], norm: E, bars: &[E], mut see: impl FnMut(usi
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::points::{DensePoints, Metric};
+    use super::super::super::metric::Metric;
+    use super::super::super::points::DensePoints;
     use super::super::super::screen::Centred;
     use super::*;
     use crate::ground::random::Stream;

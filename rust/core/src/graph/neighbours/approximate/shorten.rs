@@ -76,7 +76,8 @@ fn leading_directions<E: Real>(sample: &Cloud<E>, width: usize, seed: u64, exec:
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::points::{DensePoints, Metric};
+    use super::super::super::metric::Metric;
+    use super::super::super::points::DensePoints;
     use super::super::super::screen::Centred;
     use super::*;
 
