@@ -1,6 +1,6 @@
 //! What several clusterings agree on.
 
-use mdt_core::cluster::consensus::{Memberships, consensus as agree};
+use mdt_core::cluster::consensus::{Coassociation, consensus as agree};
 use mdt_core::spectral::{Accuracy, SvdSettings};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ pub fn consensus<'py>(
     seed: u64,
     n_threads: usize,
 ) -> PyResult<Agreement<'py>> {
-    let members = Memberships::new(elements(&labels)?, labels.shape()[0], n_labels).map_err(to_exception)?;
+    let members = Coassociation::new(elements(&labels)?, labels.shape()[0], n_labels).map_err(to_exception)?;
     let settings = SvdSettings {
         rank: n_components,
         tolerance: TOLERANCE,

@@ -2,7 +2,7 @@
 
 use bytemuck::allocation::cast_vec;
 use mdt_core::ground::csr::Csr;
-use mdt_core::graph::neighbours::{Coordinates, CrossTable, Reach, Side, cross_neighbours};
+use mdt_core::graph::neighbours::{ChosenBy, CrossTable, Features, Reach, cross_neighbours};
 use mdt_core::{CrossRows, Real};
 use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -26,19 +26,19 @@ type Made<'py> =
     (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i32>>);
 
 /// A side as a number: 1 for near, 2 for within, 3 for both.
-fn side_to_number(side: Side) -> u8 {
+fn side_to_number(side: ChosenBy) -> u8 {
     match side {
-        Side::Near => 1,
-        Side::Within => 2,
-        Side::Both => 3,
+        ChosenBy::NewPoint => 1,
+        ChosenBy::TrainingPoint => 2,
+        ChosenBy::Both => 3,
     }
 }
 
-fn number_to_side(number: u8) -> PyResult<Side> {
+fn number_to_side(number: u8) -> PyResult<ChosenBy> {
     match number {
-        1 => Ok(Side::Near),
-        2 => Ok(Side::Within),
-        3 => Ok(Side::Both),
+        1 => Ok(ChosenBy::NewPoint),
+        2 => Ok(ChosenBy::TrainingPoint),
+        3 => Ok(ChosenBy::Both),
         other => Err(PyValueError::new_err(format!("sides: expected 1, 2 or 3, got {other}"))),
     }
 }
@@ -57,7 +57,7 @@ fn rows(py: Python<'_>, matrix: Csr<f64>) -> Rows<'_> {
 }
 
 fn table(py: Python<'_>, table: CrossTable) -> Table<'_> {
-    let sides: Vec<u8> = table.sides.into_iter().map(side_to_number).collect();
+    let sides: Vec<u8> = table.chosen_by.into_iter().map(side_to_number).collect();
     (
         rows(py, table.distances),
         sides.into_pyarray(py),
@@ -78,8 +78,8 @@ fn search_dense<'py, T: Real + Element>(
     let metric = self::metric(metric)?;
     let reach = Reach { radii: elements(&reach.0)?, last: unsigned(&reach.1, "last")? };
     let dimension = x.shape()[1];
-    let training = Coordinates::Dense { data: elements(x)?, dimension };
-    let new_points = Coordinates::Dense { data: elements(new)?, dimension: new.shape()[1] };
+    let training = Features::Dense { data: elements(x)?, dimension };
+    let new_points = Features::Dense { data: elements(new)?, dimension: new.shape()[1] };
     let cost = x.len().saturating_mul(new.shape()[0].max(1));
     let found = run(py, n_threads, cost, |exec| cross_neighbours(training, reach, new_points, k, metric, exec))?;
     Ok(table(py, found))
@@ -125,7 +125,7 @@ pub fn cross_knn_sparse<'py>(
     let new: Csr<f64> = csr(n_cols, &new.0, &new.1, &new.2)?;
     let cost = training.nnz().saturating_mul(new.n_rows().max(1));
     let found = run(py, n_threads, cost, |exec| {
-        cross_neighbours(Coordinates::Sparse(&training), reach, Coordinates::Sparse(&new), k, metric, exec)
+        cross_neighbours(Features::Sparse(&training), reach, Features::Sparse(&new), k, metric, exec)
     })?;
     Ok(table(py, found))
 }
@@ -149,10 +149,10 @@ pub fn cross_rows<'py>(
     n_threads: usize,
 ) -> PyResult<Made<'py>> {
     let edges: Csr<f64> = csr(n_cols, &edges.0, &edges.1, &edges.2)?;
-    let sides: Vec<Side> = elements(&sides)?.iter().map(|&s| number_to_side(s)).collect::<PyResult<_>>()?;
+    let sides: Vec<ChosenBy> = elements(&sides)?.iter().map(|&s| number_to_side(s)).collect::<PyResult<_>>()?;
     let made = CrossRows {
         edges: &edges,
-        sides: &sides,
+        chosen_by: &sides,
         nearest: unsigned(&nearest, "nearest")?,
         kernel: self::kernel(kernel, &widths)?,
         own: own_widths.as_widths()?,

@@ -2,7 +2,7 @@
 
 use mdt_core::Real;
 use mdt_core::ground::csr::Csr;
-use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
+use mdt_core::graph::neighbours::{ApproximateSettings, Features, Method, Metric, NeighbourTable, nearest_neighbours};
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -34,7 +34,7 @@ fn method(name: &str) -> PyResult<Method> {
 
 fn search<'py, T: Real>(
     py: Python<'py>,
-    coordinates: Coordinates<'_, T>,
+    coordinates: Features<'_, T>,
     dimension: usize,
     k: usize,
     (metric, method): (Metric, Method),
@@ -61,7 +61,7 @@ fn search_dense<'py, T: Real + Element>(
     n_threads: usize,
 ) -> PyResult<Table<'py>> {
     let dimension = x.shape()[1];
-    search(py, Coordinates::Dense { data: elements(x)?, dimension }, dimension, k, how, n_threads)
+    search(py, Features::Dense { data: elements(x)?, dimension }, dimension, k, how, n_threads)
 }
 
 /// The `k` nearest other rows of every row of `x`.
@@ -93,7 +93,7 @@ pub fn knn_approximate<'py>(
     seed: u64,
     n_threads: usize,
 ) -> PyResult<Table<'py>> {
-    let how = (self::metric(metric)?, Method::Approximate(Effort { seed, recall }));
+    let how = (self::metric(metric)?, Method::Approximate(ApproximateSettings { seed, recall }));
     search_any(py, &x, k, how, n_threads)
 }
 
@@ -128,5 +128,5 @@ pub fn knn_sparse<'py>(
     let rows: Csr<f64> = csr(n_cols, &indptr, &indices, &values)?;
     let how = (self::metric(metric)?, Method::Scan);
     let dimension = rows.nnz() / rows.n_rows().max(1);
-    search(py, Coordinates::Sparse(&rows), dimension, k, how, n_threads)
+    search(py, Features::Sparse(&rows), dimension, k, how, n_threads)
 }

@@ -1,7 +1,7 @@
 //! Scores of labels on rows: of a stored transition, of a sparse matrix, or of an array.
 
 use mdt_core::Real;
-use mdt_core::graph::neighbours::Coordinates;
+use mdt_core::graph::neighbours::Features;
 use mdt_core::cluster::quality::{Criterion, Sample};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -29,14 +29,14 @@ fn score(
     fn on<T: Real>(
         py: Python<'_>,
         what: Criterion,
-        points: Coordinates<'_, T>,
+        points: Features<'_, T>,
         labels: &[u32],
         n_labels: usize,
         n_threads: usize,
     ) -> PyResult<f64> {
         let size = match points {
-            Coordinates::Dense { data, .. } => data.len(),
-            Coordinates::Sparse(rows) => rows.nnz(),
+            Features::Dense { data, .. } => data.len(),
+            Features::Sparse(rows) => rows.nnz(),
         };
         let cost = what.cost(points.len(), size, n_labels);
         run(py, n_threads, cost, |exec| what.of(points, labels, n_labels, exec))
@@ -44,24 +44,24 @@ fn score(
     let labels = elements(labels)?;
     match rows {
         RowsArgument::Walk(walk) => match &walk.0 {
-            AnyTransition::F32(t) => on(py, what, Coordinates::Sparse(t.matrix()), labels, n_labels, n_threads),
-            AnyTransition::F64(t) => on(py, what, Coordinates::Sparse(t.matrix()), labels, n_labels, n_threads),
+            AnyTransition::F32(t) => on(py, what, Features::Sparse(t.matrix()), labels, n_labels, n_threads),
+            AnyTransition::F64(t) => on(py, what, Features::Sparse(t.matrix()), labels, n_labels, n_threads),
         },
         RowsArgument::Dense(AnyArray2::F32(x)) => {
-            let points = Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] };
+            let points = Features::Dense { data: elements(x)?, dimension: x.shape()[1] };
             on(py, what, points, labels, n_labels, n_threads)
         }
         RowsArgument::Dense(AnyArray2::F64(x)) => {
-            let points = Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] };
+            let points = Features::Dense { data: elements(x)?, dimension: x.shape()[1] };
             on(py, what, points, labels, n_labels, n_threads)
         }
         RowsArgument::Sparse((n_cols, indptr, indices, AnyArray1::F32(values))) => {
             let matrix = csr(*n_cols, indptr, indices, values)?;
-            on(py, what, Coordinates::Sparse(&matrix), labels, n_labels, n_threads)
+            on(py, what, Features::Sparse(&matrix), labels, n_labels, n_threads)
         }
         RowsArgument::Sparse((n_cols, indptr, indices, AnyArray1::F64(values))) => {
             let matrix = csr(*n_cols, indptr, indices, values)?;
-            on(py, what, Coordinates::Sparse(&matrix), labels, n_labels, n_threads)
+            on(py, what, Features::Sparse(&matrix), labels, n_labels, n_threads)
         }
     }
 }

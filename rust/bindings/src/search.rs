@@ -11,7 +11,7 @@ use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
 use mdt_core::search::{
     self, Answer, Beam, Clustered, Clustering, EpsilonGreedy, Evaluator, Exhaustive, Halt, LabelledScore, Mcts, Quality,
-    Random, Score, ScoredView, Scorer, Side, Strategy, ViewRows,
+    RandomSequences, Score, ScoredView, Scorer, Side, Strategy, ViewRows,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Error, OperatorSet, Real, Trajectory};
@@ -70,7 +70,7 @@ impl StrategyArgument {
                 Box::new(Mcts { playouts: *playouts, depth: *depth, exploration: *exploration, seed: *seed })
             }
             Self::Random((_, samples, probabilities, seed)) => {
-                Box::new(Random { samples: *samples, probabilities: probabilities.clone(), seed: *seed })
+                Box::new(RandomSequences { samples: *samples, probabilities: probabilities.clone(), seed: *seed })
             }
             Self::Exhaustive((_, depth)) => Box::new(Exhaustive { depth: *depth }),
         })
@@ -181,7 +181,7 @@ impl PyScoring {
         let StrategyArgument::Random((_, _, probabilities, seed)) = strategy else {
             return Err(PyValueError::new_err("strategy: expected a random one"));
         };
-        Ok(Random { samples: 1, probabilities, seed }.word(0, self.n_members(py)))
+        Ok(RandomSequences { samples: 1, probabilities, seed }.sequence(0, self.n_members(py)))
     }
 
     /// Runs a strategy, for so many seconds. `watch` is called now and then with what has been scored since; it stops the search
@@ -280,7 +280,7 @@ impl PyScoring {
         let parents: Vec<i64> = found.nodes.iter().map(|node| node.parent.map_or(-1, |p| p as i64)).collect();
         let halt = found.halt.as_ref().map(|halt| if *halt == Halt::Budget { "budget" } else { "stopped" });
         Ok((
-            found.nodes.iter().map(|node| node.word.clone()).collect(),
+            found.nodes.iter().map(|node| node.sequence.clone()).collect(),
             parents.into_pyarray(py),
             column(&|node| node.score.value).into_pyarray(py),
             column(&|node| node.score.seconds).into_pyarray(py),

@@ -1,6 +1,6 @@
 //! Candidates: trajectories that a search scores.
 
-use super::Word;
+use super::Sequence;
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
 use crate::{Real, Result};
@@ -9,7 +9,7 @@ use crate::{Real, Result};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Candidate {
     /// One member at each step.
-    Sequence(Word),
+    Sequence(Sequence),
     /// Weights of the members, row-major, one row for each step.
     Weights(Vec<f64>),
 }

@@ -15,7 +15,7 @@ use super::clustering::Clustered;
 use super::images::Images;
 use super::quality::Quality;
 use super::tree::rank;
-use super::{Score, Scorer, Word};
+use super::{Score, Scorer, Sequence};
 use crate::ground::block::{Block, Reuse};
 use crate::ground::exec::{Exec, lock};
 use crate::spectral::{Start, random_start, start_columns};
@@ -270,7 +270,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
 }
 
 impl<T: Real> Scorer for Evaluator<'_, T> {
-    fn score(&self, sequences: &[Word], exec: &Exec) -> Result<Vec<Option<Score>>> {
+    fn score(&self, sequences: &[Sequence], exec: &Exec) -> Result<Vec<Option<Score>>> {
         self.each(sequences.len(), exec, |i, exec| {
             let score = self.evaluate(&Candidate::Sequence(sequences[i].clone()), exec)?.score;
             (self.on_scored)(&sequences[i], score);

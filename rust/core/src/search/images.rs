@@ -7,14 +7,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Word;
+use super::Sequence;
 use crate::ground::block::Block;
 
 /// Images of sequences, up to a number; the least recently used one is dropped first.
 pub(super) struct Images<T> {
     capacity: usize,
     clock: u64,
-    kept: HashMap<Word, Image<T>>,
+    kept: HashMap<Sequence, Image<T>>,
 }
 
 struct Image<T> {

@@ -19,7 +19,7 @@ pub struct CandidatePlan {
     pub reordered_operators: u64,
     /// Bases and blocks of the solver.
     pub solver: u64,
-    /// Coordinates, labels and k-means.
+    /// Features, labels and k-means.
     pub coordinates_and_labels: u64,
     /// The block from which all candidates start.
     pub starting_block: u64,

@@ -9,7 +9,7 @@
 
 use super::clustering::{Clustered, Clustering};
 use crate::cluster::quality::Criterion;
-use crate::graph::neighbours::Coordinates;
+use crate::graph::neighbours::Features;
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::walk::operator_set::OperatorSet;
@@ -128,11 +128,11 @@ impl ViewRows<'_> {
         let given = &labels.given_order;
         match *self {
             Self::Walk(walk) => {
-                let rows = Coordinates::Sparse(labels.set.walks()[walk].matrix());
+                let rows = Features::Sparse(labels.set.walks()[walk].matrix());
                 criterion.of(rows, labels.solver_order, n_labels, exec)
             }
-            Self::Dense(data, dimension) => criterion.of(Coordinates::Dense { data, dimension }, given, n_labels, exec),
-            Self::Sparse(rows) => criterion.of(Coordinates::Sparse(rows), given, n_labels, exec),
+            Self::Dense(data, dimension) => criterion.of(Features::Dense { data, dimension }, given, n_labels, exec),
+            Self::Sparse(rows) => criterion.of(Features::Sparse(rows), given, n_labels, exec),
         }
     }
 }

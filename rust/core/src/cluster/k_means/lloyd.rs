@@ -1,11 +1,11 @@
 //! Lloyd's iteration.
 
-use super::run::{Piece, Start};
+use super::run::{Piece, Run};
 use crate::Result;
 use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, Lane, TILE, empty_tiles, put, squared_distances};
 
-impl Start<'_> {
+impl Run<'_> {
     /// Lloyd's iteration.
     pub fn iterate(&mut self, max_iterations: usize, rest: f64, exec: &Exec) -> Result<()> {
         while self.iterations < max_iterations && !self.converged {
@@ -39,7 +39,7 @@ impl Start<'_> {
             },
         )?;
         for piece in self.pieces.iter().filter(|piece| piece.changed > 0) {
-            self.members.add(&piece.moved);
+            self.clusters.add(&piece.moved);
         }
         let relocated = self.fill_empty();
         self.inertia = self.pieces.iter().map(|piece| piece.inertia).sum();
@@ -51,13 +51,13 @@ impl Start<'_> {
     /// There is one at a positive distance: fewer clusters than distinct points hold them all.
     fn fill_empty(&mut self) -> bool {
         let d = self.dimension;
-        let empty: Vec<usize> = (0..self.k).filter(|&c| self.members.counts[c] == 0).collect();
+        let empty: Vec<usize> = (0..self.k).filter(|&c| self.clusters.counts[c] == 0).collect();
         for &c in &empty {
             let mut farthest = (0, 0, -1.0);
             for (p, piece) in self.pieces.iter().enumerate() {
                 for (i, (&distance, &label)) in piece.distances.iter().zip(&piece.labels).take(piece.count).enumerate()
                 {
-                    if distance > farthest.2 && self.members.counts[label as usize] > 1 {
+                    if distance > farthest.2 && self.clusters.counts[label as usize] > 1 {
                         farthest = (p, i, distance);
                     }
                 }
@@ -65,7 +65,7 @@ impl Start<'_> {
             let (p, i, distance) = farthest;
             let point: Vec<f64> = self.lanes.point(p * self.rows_per_piece + i).collect();
             let piece = &mut self.pieces[p];
-            self.members.carry(piece.labels[i], c, point.iter().copied());
+            self.clusters.carry(piece.labels[i], c, point.iter().copied());
             piece.labels[i] = c as u32;
             piece.distances[i] = 0.0;
             piece.inertia -= distance;
@@ -77,8 +77,8 @@ impl Start<'_> {
     /// Moves centres to the means of their points; the sum of squared distances that they moved.
     fn update(&mut self) -> f64 {
         let mut shift = 0.0;
-        let lines = self.centers.chunks_exact_mut(self.dimension).zip(self.members.sums.chunks_exact(self.dimension));
-        for ((center, sums), &count) in lines.zip(&self.members.counts) {
+        let lines = self.centers.chunks_exact_mut(self.dimension).zip(self.clusters.sums.chunks_exact(self.dimension));
+        for ((center, sums), &count) in lines.zip(&self.clusters.counts) {
             for (c, sum) in center.iter_mut().zip(sums) {
                 let mean = sum / count as f64;
                 shift += (mean - *c) * (mean - *c);

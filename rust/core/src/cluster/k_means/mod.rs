@@ -23,7 +23,7 @@ use crate::ground::frame::Frame;
 use crate::ground::lanes::{LANES, Lanes};
 use crate::ground::random::Stream;
 use crate::{Error, Real, Result};
-use run::Start;
+use run::Run;
 
 /// Multiplications that make a piece worth handing to another thread.
 const WORK_PER_PIECE: usize = 1 << 19;
@@ -127,8 +127,8 @@ impl<'a> Problem<'a> {
     }
 
     /// The first of the starts with the smallest inertia.
-    fn best_start(&self, exec: &Exec) -> Result<Start<'_>> {
-        let better = |best: Start<'a>, next: Start<'a>| if next.inertia < best.inertia { next } else { best };
+    fn best_start(&self, exec: &Exec) -> Result<Run<'_>> {
+        let better = |best: Run<'a>, next: Run<'a>| if next.inertia < best.inertia { next } else { best };
         let count = self.settings.n_init;
         let first = |exec: &Exec| self.start(0, exec);
         if self.n <= SMALL && count >= exec.threads() {
@@ -138,15 +138,15 @@ impl<'a> Problem<'a> {
         (1..count).try_fold(first(exec)?, |best, s| Ok(better(best, self.start(s, exec)?)))
     }
 
-    fn start(&self, number: usize, exec: &Exec) -> Result<Start<'a>> {
-        let mut start = Start::new(self);
+    fn start(&self, number: usize, exec: &Exec) -> Result<Run<'a>> {
+        let mut start = Run::new(self);
         start.seed(&mut Stream::new(self.settings.seed, number as u64), exec)?;
         start.iterate(self.settings.max_iterations, self.rest, exec)?;
         Ok(start)
     }
 
     /// Numbers clusters by their first point, so that equal partitions have equal labels, and leaves the frame.
-    fn finish(&self, start: &Start<'_>, frame: &Frame) -> KMeans {
+    fn finish(&self, start: &Run<'_>, frame: &Frame) -> KMeans {
         let (k, d) = (self.settings.n_clusters, self.dimension);
         let mut number = vec![NONE; k];
         let mut centers = Vec::with_capacity(k * d);

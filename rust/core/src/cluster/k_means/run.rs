@@ -60,7 +60,7 @@ impl Sums {
 }
 
 /// One start on its way.
-pub(super) struct Start<'a> {
+pub(super) struct Run<'a> {
     pub lanes: &'a Lanes,
     pub pieces: Vec<Piece<'a>>,
     pub rows_per_piece: usize,
@@ -68,13 +68,13 @@ pub(super) struct Start<'a> {
     pub k: usize,
     pub dimension: usize,
     pub centers: Vec<f64>,
-    pub members: Sums,
+    pub clusters: Sums,
     pub inertia: f64,
     pub iterations: usize,
     pub converged: bool,
 }
 
-impl<'a> Start<'a> {
+impl<'a> Run<'a> {
     pub fn new(problem: &Problem<'a>) -> Self {
         let (n, k, dimension) = (problem.n, problem.settings.n_clusters, problem.dimension);
         let piece = |p| {
@@ -103,7 +103,7 @@ impl<'a> Start<'a> {
             k,
             dimension,
             centers: Vec::with_capacity(k * dimension),
-            members: Sums::new(k, dimension),
+            clusters: Sums::new(k, dimension),
             inertia: 0.0,
             iterations: 0,
             converged: false,

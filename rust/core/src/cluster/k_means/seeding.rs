@@ -1,12 +1,12 @@
 //! Greedy k-means++: the centres to begin with.
 
-use super::run::{Piece, Start};
+use super::run::{Piece, Run};
 use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, TILE, empty_tiles, put, squared_distances};
 use crate::ground::random::Stream;
 use crate::{Error, Result};
 
-impl Start<'_> {
+impl Run<'_> {
     /// Chooses the centres to begin with.
     pub fn seed(&mut self, random: &mut Stream, exec: &Exec) -> Result<()> {
         let trials = 2 + (self.k as f64).ln() as usize;

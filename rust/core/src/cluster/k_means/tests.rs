@@ -44,14 +44,14 @@ fn empty_clusters_get_the_farthest_points() {
     let frame = Frame::new(&points, 1, &exec).unwrap();
     let lanes = Lanes::new(&points, &frame, 1, 5, Some, &exec).unwrap();
     let problem = Problem::new(&lanes, 5, 1, &settings, &exec).unwrap();
-    let mut start = Start::new(&problem);
+    let mut start = Run::new(&problem);
     // Two centres so far away that nobody is nearest to them.
     start.centers = vec![0.0, 1e6, -1e6];
     start.assign(&exec).unwrap();
-    assert!(start.members.counts.iter().all(|&c| c > 0));
+    assert!(start.clusters.counts.iter().all(|&c| c > 0));
     start.iterate(100, 0.0, &exec).unwrap();
     assert!(start.converged);
-    assert!(start.members.counts.iter().all(|&c| c > 0));
+    assert!(start.clusters.counts.iter().all(|&c| c > 0));
 }
 
 #[test]

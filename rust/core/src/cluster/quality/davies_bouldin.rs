@@ -8,8 +8,8 @@
 
 use super::calinski_harabasz::cluster_means;
 use super::partition::Partition;
-use super::points::Points;
-use crate::graph::neighbours::Coordinates;
+use super::points::FramedPoints;
+use crate::graph::neighbours::Features;
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
@@ -19,14 +19,9 @@ const NOTHING: f64 = 1e-8;
 
 /// The score of `labels`, all of `0..n_labels`; smaller is better, 0 when all clusters (or all their means) are single points.
 /// Pairs of clusters with equal means do not count.
-pub fn davies_bouldin<T: Real>(
-    points: Coordinates<'_, T>,
-    labels: &[u32],
-    n_labels: usize,
-    exec: &Exec,
-) -> Result<f64> {
+pub fn davies_bouldin<T: Real>(points: Features<'_, T>, labels: &[u32], n_labels: usize, exec: &Exec) -> Result<f64> {
     let partition = Partition::new(labels, n_labels)?;
-    let points = Points::new(points, exec)?;
+    let points = FramedPoints::new(points, exec)?;
     let means = cluster_means(&points, &partition, exec)?;
     let k = means.len();
     let mut widths = vec![0.0; k];
@@ -35,7 +30,7 @@ pub fn davies_bouldin<T: Real>(
         1,
         || points.scratch(),
         |c, width, scratch| -> Result<()> {
-            width[0] = points.mean_distance(partition.members(c), &means[c], scratch, exec)?;
+            width[0] = points.mean_distance(partition.points(c), &means[c], scratch, exec)?;
             Ok(())
         },
     )?;

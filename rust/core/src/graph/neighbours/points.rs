@@ -12,7 +12,7 @@ use crate::{Error, Real, Result};
 
 /// The coordinates as they come.
 #[derive(Debug, Clone, Copy)]
-pub enum Coordinates<'a, T> {
+pub enum Features<'a, T> {
     /// `n * d` numbers, a point after the other.
     Dense {
         /// The numbers.
@@ -24,7 +24,7 @@ pub enum Coordinates<'a, T> {
     Sparse(&'a Csr<T>),
 }
 
-impl<T: Real> Coordinates<'_, T> {
+impl<T: Real> Features<'_, T> {
     /// Number of points.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -64,10 +64,10 @@ pub(super) enum Points<'a, T> {
 }
 
 impl<'a, T: Real> Points<'a, T> {
-    pub fn new(coordinates: Coordinates<'a, T>, metric: Metric, exec: &Exec) -> Result<Self> {
+    pub fn new(coordinates: Features<'a, T>, metric: Metric, exec: &Exec) -> Result<Self> {
         match coordinates {
-            Coordinates::Dense { data, dimension } => Self::dense(data, dimension, metric, exec),
-            Coordinates::Sparse(rows) => Self::sparse(rows, metric),
+            Features::Dense { data, dimension } => Self::dense(data, dimension, metric, exec),
+            Features::Sparse(rows) => Self::sparse(rows, metric),
         }
     }
 
@@ -117,18 +117,18 @@ impl<'a, T: Real> Points<'a, T> {
     }
 
     /// Other points, in the units and normalisation of these; a coordinate too large for them becomes infinite.
-    pub fn place(&self, others: Coordinates<'_, f64>) -> Result<Placed> {
+    pub fn place(&self, others: Features<'_, f64>) -> Result<Placed> {
         match (self, others) {
-            (Self::Dense(points), Coordinates::Dense { data, dimension }) => {
+            (Self::Dense(points), Features::Dense { data, dimension }) => {
                 Error::check_size("coordinates of a new point", points.dimension, dimension)?;
                 let (data, metric) = (data.to_vec(), points.metric);
                 Ok(Placed::Dense(OwnedPoints { data, dimension, metric, exponent: 0, origin: Vec::new() }))
             }
-            (Self::Rescaled(points), Coordinates::Dense { data, dimension }) => {
+            (Self::Rescaled(points), Features::Dense { data, dimension }) => {
                 Error::check_size("coordinates of a new point", points.dimension, dimension)?;
                 points.place(data).map(Placed::Dense)
             }
-            (Self::Sparse(points), Coordinates::Sparse(rows)) => {
+            (Self::Sparse(points), Features::Sparse(rows)) => {
                 Error::check_size("coordinates of a new point", points.rows.n_cols(), rows.n_cols())?;
                 points.place(rows).map(Placed::Sparse)
             }

@@ -18,4 +18,4 @@ pub use beam::Beam;
 pub use epsilon_greedy::EpsilonGreedy;
 pub use exhaustive::Exhaustive;
 pub use mcts::Mcts;
-pub use random::Random;
+pub use random::RandomSequences;

@@ -36,7 +36,7 @@ mod probe;
 mod shorten;
 mod smallest;
 
-use super::Found;
+use super::NeighbourRow;
 use super::nearest::Nearest;
 use super::points::{DensePoints, Keys};
 use super::scan;
@@ -50,7 +50,7 @@ use cloud::Cloud;
 use compare::compare_groups;
 use forest::{Leaves, grow};
 use graph::Graph;
-use probe::Probes;
+use probe::RecallProbes;
 use shorten::shorten;
 
 /// Rounds go on while this share of all entries is new after one, or as much as is missing.
@@ -78,7 +78,7 @@ const SAMPLE: usize = 15;
 
 /// Accuracy and seed of an approximate search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Effort {
+pub struct ApproximateSettings {
     /// Seed of random directions and samples.
     pub seed: u64,
     /// Share of the nearest neighbours to find, estimated on the probes.
@@ -94,7 +94,7 @@ enum Purpose {
     Round(u64),
 }
 
-impl Effort {
+impl ApproximateSettings {
     fn seed_for(&self, purpose: &Purpose) -> u64 {
         let key = match purpose {
             Purpose::Probes => !0,
@@ -111,9 +111,9 @@ impl Effort {
 pub(super) fn search<T: Real>(
     points: &DensePoints<'_, T>,
     k: usize,
-    effort: &Effort,
+    effort: &ApproximateSettings,
     exec: &Exec,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<NeighbourRow>> {
     let centred = Centred::new(points, exec)?;
     let squared_norm = |i: usize| centred.squared_norm(i);
     if is_fine_enough::<f32>(points, squared_norm) {
@@ -130,9 +130,9 @@ fn find<T: Real, E: Real>(
     points: &DensePoints<'_, T>,
     cloud: Cloud<E>,
     k: usize,
-    effort: &Effort,
+    effort: &ApproximateSettings,
     exec: &Exec,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<NeighbourRow>> {
     let mut search = ApproximateSearch::plant(points, cloud, k, effort, exec)?;
     let mut missing = search.probes.missing(&search.graph);
     if search.probes.recall(&search.graph) >= WORTH_MORE_TREES {
@@ -146,9 +146,9 @@ fn find<T: Real, E: Real>(
 /// The state of a search.
 struct ApproximateSearch<'a, T, E> {
     points: &'a DensePoints<'a, T>,
-    effort: &'a Effort,
+    effort: &'a ApproximateSettings,
     exec: &'a Exec,
-    probes: Probes<'a, T>,
+    probes: RecallProbes<'a, T>,
     /// The points in the order of the first tree, shortened if possible.
     cloud: Cloud<E>,
     /// The best neighbours so far.
@@ -167,12 +167,12 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         points: &'a DensePoints<'a, T>,
         cloud: Cloud<E>,
         k: usize,
-        effort: &'a Effort,
+        effort: &'a ApproximateSettings,
         exec: &'a Exec,
     ) -> Result<Self> {
         let n = cloud.len();
         let seed = |purpose: Purpose| effort.seed_for(&purpose);
-        let mut probes = Probes::new(points, &cloud, k, effort.recall, seed(Purpose::Probes), exec)?;
+        let mut probes = RecallProbes::new(points, &cloud, k, effort.recall, seed(Purpose::Probes), exec)?;
         let width_if_short = (k + SPARE.max(SPARE_THIRDS * k / 3)).min(n - 1);
         // All pairs of a single leaf are compared anyway.
         let short =
@@ -237,10 +237,10 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
     }
 
     /// Selects the `k` nearest of the found points by exact distances, in the given order of the points.
-    fn finish(&self, k: usize) -> Result<Vec<Found>> {
+    fn finish(&self, k: usize) -> Result<Vec<NeighbourRow>> {
         let Self { points, graph, order, .. } = self;
         // In the order of the cloud, in which near points are close in memory.
-        let mut ordered = vec![Found::default(); order.len()];
+        let mut ordered = vec![NeighbourRow::default(); order.len()];
         self.exec.for_pieces(
             &mut ordered,
             ROWS_PER_PIECE,
@@ -260,7 +260,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
                 Ok(())
             },
         )?;
-        let mut found = vec![Found::default(); order.len()];
+        let mut found = vec![NeighbourRow::default(); order.len()];
         order.iter().zip(ordered).for_each(|(&point, row)| found[point as usize] = row);
         Ok(found)
     }

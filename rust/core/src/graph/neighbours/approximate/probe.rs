@@ -36,7 +36,7 @@ struct Probe {
 }
 
 /// Points and what is known of them.
-pub(super) struct Probes<'a, T> {
+pub(super) struct RecallProbes<'a, T> {
     points: &'a DensePoints<'a, T>,
     all: Vec<Probe>,
     /// So many of the nearest of a point are to be found.
@@ -47,7 +47,7 @@ pub(super) struct Probes<'a, T> {
     asked: f64,
 }
 
-impl<'a, T: Real> Probes<'a, T> {
+impl<'a, T: Real> RecallProbes<'a, T> {
     /// `cloud` has the points in their own order.
     pub fn new<E: Real>(
         points: &'a DensePoints<'a, T>,

@@ -6,7 +6,7 @@
 //! 96 out of 784 find 0.98 of the 15 nearest among their 25 nearest; points that fill all directions stay as they are.
 
 use super::cloud::Cloud;
-use super::probe::Probes;
+use super::probe::RecallProbes;
 use crate::ground::block::Block;
 use crate::ground::columns::{add_product, gram, orthonormal, random_signs, singular_values};
 use crate::ground::exec::Exec;
@@ -25,7 +25,7 @@ const ROUNDS: usize = 2;
 /// Points of fewer numbers each among whose `kept` nearest are enough of the nearest by all numbers, if there are such.
 pub(super) fn shorten<T: Real, E: Real>(
     cloud: &Cloud<E>,
-    probes: &Probes<'_, T>,
+    probes: &RecallProbes<'_, T>,
     kept: usize,
     seed: u64,
     exec: &Exec,
@@ -89,7 +89,7 @@ mod tests {
         let data: Vec<f64> = (0..N * dimension).map(|at| value(at / dimension, at % dimension)).collect();
         let points = DensePoints { data: &data, dimension, metric: Metric::Euclidean };
         let cloud = Cloud::<f32>::new(&points, &Centred::new(&points, &exec).unwrap(), &exec).unwrap();
-        let probes = Probes::new(&points, &cloud, k, 0.95, 1, &exec).unwrap();
+        let probes = RecallProbes::new(&points, &cloud, k, 0.95, 1, &exec).unwrap();
         let short = shorten(&cloud, &probes, 2 * k, 2, &exec).unwrap();
         (cloud, short)
     }

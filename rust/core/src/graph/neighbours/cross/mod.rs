@@ -23,12 +23,12 @@ mod query;
 mod tests;
 
 use super::metric::Metric;
-use super::points::{Coordinates, Placed, Points};
+use super::points::{Features, Placed, Points};
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 use pair::{DensePair, SparsePair};
-use query::{NewRow, Search};
+use query::{CrossSearch, NewRow};
 
 /// How far each training point reaches: its `k`-th neighbour.
 #[derive(Debug, Clone, Copy)]
@@ -41,26 +41,26 @@ pub struct Reach<'a> {
 
 /// Which of the two chose the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum ChosenBy {
     /// The new point chose the training point.
-    Near,
+    NewPoint,
     /// The training point reaches the new one.
-    Within,
+    TrainingPoint,
     /// Both.
     Both,
 }
 
-impl Side {
+impl ChosenBy {
     /// Did the new point choose?
     #[must_use]
-    pub fn is_near(self) -> bool {
-        self != Self::Within
+    pub fn by_new_point(self) -> bool {
+        self != Self::TrainingPoint
     }
 
     /// Does the training point reach?
     #[must_use]
-    pub fn is_within(self) -> bool {
-        self != Self::Near
+    pub fn by_training_point(self) -> bool {
+        self != Self::NewPoint
     }
 }
 
@@ -70,7 +70,7 @@ pub struct CrossTable {
     /// Distances in units of the training search's `2^exponent`; the column is the training point.
     pub distances: Csr<f64>,
     /// Of each entry.
-    pub sides: Vec<Side>,
+    pub chosen_by: Vec<ChosenBy>,
     /// The nearest training point of each new one, itself if it is one.
     pub nearest: Vec<u32>,
     /// The distance to the last that a new point chose: its scale in the adaptive kernel. Where all of them coincide with
@@ -80,9 +80,9 @@ pub struct CrossTable {
 
 /// The edges from new points to training points; `k` is the number of neighbours in training.
 pub fn cross_neighbours<T: Real>(
-    training: Coordinates<'_, T>,
+    training: Features<'_, T>,
     reach: Reach<'_>,
-    new: Coordinates<'_, f64>,
+    new: Features<'_, f64>,
     k: usize,
     metric: Metric,
     exec: &Exec,
@@ -96,12 +96,14 @@ pub fn cross_neighbours<T: Real>(
     let points = Points::new(training, metric, exec)?;
     let found = match (&points, &points.place(new)?) {
         (Points::Dense(points), Placed::Dense(new)) => {
-            Search::new(DensePair::new(*points, new.borrowed(), exec)?, reach, k).run(exec)
+            CrossSearch::new(DensePair::new(*points, new.borrowed(), exec)?, reach, k).run(exec)
         }
         (Points::Rescaled(points), Placed::Dense(new)) => {
-            Search::new(DensePair::new(points.borrowed(), new.borrowed(), exec)?, reach, k).run(exec)
+            CrossSearch::new(DensePair::new(points.borrowed(), new.borrowed(), exec)?, reach, k).run(exec)
         }
-        (Points::Sparse(points), Placed::Sparse(new)) => Search::new(SparsePair { points, new }, reach, k).run(exec),
+        (Points::Sparse(points), Placed::Sparse(new)) => {
+            CrossSearch::new(SparsePair { points, new }, reach, k).run(exec)
+        }
         _ => unreachable!("points are placed in the layout of those beside them"),
     }?;
     Ok(table(n, found))
@@ -109,16 +111,16 @@ pub fn cross_neighbours<T: Real>(
 
 fn table(n: usize, found: Vec<NewRow>) -> CrossTable {
     let mut block = RowBlock::default();
-    let (mut sides, mut nearest, mut scales) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut chosen_by, mut nearest, mut scales) = (Vec::new(), Vec::new(), Vec::new());
     for row in found {
         let start = block.indices.len();
-        for (column, distance, side) in row.edges {
+        for (column, distance, chooser) in row.edges {
             block.push(column, distance);
-            sides.push(side);
+            chosen_by.push(chooser);
         }
         block.end_row(start);
         nearest.push(row.nearest);
         scales.push(row.scale);
     }
-    CrossTable { distances: Csr::from_row_blocks(n, vec![block]), sides, nearest, scales }
+    CrossTable { distances: Csr::from_row_blocks(n, vec![block]), chosen_by, nearest, scales }
 }

@@ -20,21 +20,21 @@ pub(super) trait Pair: Sync {
     /// Terms in a key.
     fn dimension(&self) -> usize;
     /// Makes the queries ready for [`Self::lower_bounds`]; false if there are no bounds to be had.
-    fn load(&self, _: Range<usize>, _: &mut Panel) -> bool {
+    fn load(&self, _: Range<usize>, _: &mut CentredBlock) -> bool {
         false
     }
-    /// `out[q * points + p]`: at most the key of that query and that point, up to `Search::margin`.
-    fn lower_bounds(&self, _: Range<usize>, _: &Panel, _: &mut Panel, _: &mut [f64]) {}
+    /// `out[q * points + p]`: at most the key of that query and that point, up to `CrossSearch::margin`.
+    fn lower_bounds(&self, _: Range<usize>, _: &CentredBlock, _: &mut CentredBlock, _: &mut [f64]) {}
 }
 
 /// Centred rows and their squared norms, lowered.
 #[derive(Default)]
-pub(super) struct Panel {
+pub(super) struct CentredBlock {
     rows: Vec<f64>,
     norms: Vec<f64>,
 }
 
-impl Panel {
+impl CentredBlock {
     #[inline(always)]
     fn fill<T: Real>(&mut self, points: &DensePoints<'_, T>, range: Range<usize>, centre: &[f64]) {
         let d = points.dimension;
@@ -87,7 +87,7 @@ impl<T: Real> Pair for DensePair<'_, T> {
         self.points.dimension
     }
 
-    fn load(&self, queries: Range<usize>, panel: &mut Panel) -> bool {
+    fn load(&self, queries: Range<usize>, panel: &mut CentredBlock) -> bool {
         if self.centre.is_empty() {
             return false;
         }
@@ -96,7 +96,7 @@ impl<T: Real> Pair for DensePair<'_, T> {
     }
 
     #[inline(always)]
-    fn lower_bounds(&self, block: Range<usize>, queries: &Panel, scratch: &mut Panel, out: &mut [f64]) {
+    fn lower_bounds(&self, block: Range<usize>, queries: &CentredBlock, scratch: &mut CentredBlock, out: &mut [f64]) {
         scratch.fill(&self.points, block.clone(), &self.centre);
         let (lanes, points, d) = (queries.norms.len(), block.len(), self.points.dimension);
         let left = MatRef::from_row_major_slice(&queries.rows, lanes, d);

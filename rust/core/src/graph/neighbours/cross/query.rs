@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::pair::{Pair, Panel};
-use super::{Reach, Side};
+use super::pair::{CentredBlock, Pair};
+use super::{ChosenBy, Reach};
 use crate::graph::neighbours::nearest::Nearest;
-use crate::graph::neighbours::scan::{GROUP, members, which};
+use crate::graph::neighbours::scan::{GROUP, set_bits, which};
 use crate::graph::neighbours::screen::gamma;
 use crate::ground::exec::Exec;
 use crate::{Error, Result};
@@ -20,7 +20,7 @@ const QUERIES_PER_PIECE: usize = 64;
 const SLACK: f64 = 1e-9;
 
 /// What all queries share.
-pub(super) struct Search<'a, P> {
+pub(super) struct CrossSearch<'a, P> {
     pair: P,
     reach: Reach<'a>,
     /// A pair whose bound is above this is out of the point's reach.
@@ -30,7 +30,7 @@ pub(super) struct Search<'a, P> {
     margin: (f64, f64),
 }
 
-impl<'a, P: Pair> Search<'a, P> {
+impl<'a, P: Pair> CrossSearch<'a, P> {
     pub fn new(pair: P, reach: Reach<'a>, k: usize) -> Self {
         let d = pair.dimension();
         let margin = (gamma::<f64>(d), 8.0 * d as f64 * f64::MIN_POSITIVE + pair.metric().largest_key(0.0));
@@ -47,7 +47,7 @@ impl<'a, P: Pair> Search<'a, P> {
     pub fn run(&self, exec: &Exec) -> Result<Vec<NewRow>> {
         let n = self.pair.n_points();
         let mut found = vec![NewRow::default(); self.pair.n_new()];
-        exec.for_pieces(&mut found, QUERIES_PER_PIECE, Scratch::default, |first, piece, scratch| {
+        exec.for_pieces(&mut found, QUERIES_PER_PIECE, QueryScratch::default, |first, piece, scratch| {
             let own = first..first + piece.len();
             let mut queries: Vec<_> = own.clone().map(|query| Query::new(query, self.k)).collect();
             scratch.values.resize(piece.len() * BLOCK, 0.0);
@@ -68,9 +68,9 @@ impl<'a, P: Pair> Search<'a, P> {
 
 /// Buffers of one thread.
 #[derive(Default)]
-struct Scratch {
-    queries: Panel,
-    points: Panel,
+struct QueryScratch {
+    queries: CentredBlock,
+    points: CentredBlock,
     values: Vec<f64>,
 }
 
@@ -80,11 +80,11 @@ fn widened(radius: f64) -> f64 {
 
 /// Queries look at a block of points; a type, because [`pulp`] cannot compile what a closure calls for each vector width.
 struct Look<'a, 'b, P> {
-    search: &'a Search<'b, P>,
+    search: &'a CrossSearch<'b, P>,
     queries: &'a mut [Query],
     block: Range<usize>,
     screened: bool,
-    scratch: &'a mut Scratch,
+    scratch: &'a mut QueryScratch,
 }
 
 impl<P: Pair> pulp::WithSimd for Look<'_, '_, P> {
@@ -128,20 +128,20 @@ impl Query {
 
     /// Takes what is near or within reach; `values` are keys of the points from `first` on, or bounds of them.
     #[inline(always)]
-    fn sift<P: Pair>(&mut self, search: &Search<'_, P>, values: &[f64], first: usize) {
+    fn sift<P: Pair>(&mut self, search: &CrossSearch<'_, P>, values: &[f64], first: usize) {
         let reach_bounds = &search.reach_bounds[first..first + values.len()];
         for from in (0..values.len()).step_by(GROUP) {
             let group = from..(from + GROUP).min(values.len());
             let bound = self.bound;
             let passes = |value: f64, reach: f64| value <= reach.max(bound);
-            for c in members(which(&values[group.clone()], &reach_bounds[group], passes)) {
+            for c in set_bits(which(&values[group.clone()], &reach_bounds[group], passes)) {
                 self.take(search, first + from + c);
             }
         }
     }
 
     #[inline(always)]
-    fn take<P: Pair>(&mut self, search: &Search<'_, P>, point: usize) {
+    fn take<P: Pair>(&mut self, search: &CrossSearch<'_, P>, point: usize) {
         let key = search.pair.key(self.index, point);
         let (distance, radius) = (search.pair.metric().distance(key), search.reach.radii[point]);
         let point = point as u32;
@@ -178,14 +178,14 @@ impl Query {
             )));
         }
         let scale = if farthest > 0.0 { farthest } else { nearest_positive };
-        let mut edges: Vec<_> = near.into_iter().map(|(d, j)| (j, d, Side::Near)).collect();
-        edges.extend(within.into_iter().map(|(j, d)| (j, d, Side::Within)));
-        edges.extend(twin.map(|i| (i, 0.0, Side::Both)));
+        let mut edges: Vec<_> = near.into_iter().map(|(d, j)| (j, d, ChosenBy::NewPoint)).collect();
+        edges.extend(within.into_iter().map(|(j, d)| (j, d, ChosenBy::TrainingPoint)));
+        edges.extend(twin.map(|i| (i, 0.0, ChosenBy::Both)));
         edges.sort_unstable_by_key(|&(j, _, _)| j);
         edges.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;
             if same {
-                earlier.2 = Side::Both;
+                earlier.2 = ChosenBy::Both;
             }
             same
         });
@@ -196,7 +196,7 @@ impl Query {
 /// The edges of one new point, by ascending index.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NewRow {
-    pub edges: Vec<(u32, f64, Side)>,
+    pub edges: Vec<(u32, f64, ChosenBy)>,
     pub nearest: u32,
     pub scale: f64,
 }

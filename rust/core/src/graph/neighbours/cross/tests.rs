@@ -25,15 +25,15 @@ fn sparse(data: &[f64]) -> Csr<f64> {
 }
 
 /// The row of `i` as the graph has it: whom it chose, who chose it, and itself.
-fn row_of_graph(table: &NeighbourTable, i: usize) -> Vec<(u32, Side)> {
+fn row_of_graph(table: &NeighbourTable, i: usize) -> Vec<(u32, ChosenBy)> {
     let chose = |i: usize, j: usize| table.indices[i * table.k..(i + 1) * table.k].contains(&(j as u32));
-    let side = |j: usize| match (i == j || chose(i, j), i == j || chose(j, i)) {
-        (true, true) => Some(Side::Both),
-        (true, false) => Some(Side::Near),
-        (false, true) => Some(Side::Within),
+    let chosen_by = |j: usize| match (i == j || chose(i, j), i == j || chose(j, i)) {
+        (true, true) => Some(ChosenBy::Both),
+        (true, false) => Some(ChosenBy::NewPoint),
+        (false, true) => Some(ChosenBy::TrainingPoint),
         (false, false) => None,
     };
-    (0..table.nearest_positive.len()).filter_map(|j| side(j).map(|side| (j as u32, side))).collect()
+    (0..table.nearest_positive.len()).filter_map(|j| chosen_by(j).map(|chosen_by| (j as u32, chosen_by))).collect()
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn training_points_find_their_own_rows() {
     let rows = sparse(&data);
     let n = data.len() / 2;
     for metric in [Metric::Euclidean, Metric::Manhattan, Metric::Cosine] {
-        for coordinates in [Coordinates::Dense { data: &data, dimension: 2 }, Coordinates::Sparse(&rows)] {
+        for coordinates in [Features::Dense { data: &data, dimension: 2 }, Features::Sparse(&rows)] {
             for k in [1, 3, 4, 8, n - 1] {
                 let table = nearest_neighbours(coordinates, k, metric, Method::Scan, &exec()).unwrap();
                 let (radii, last) = reach(&table);
@@ -52,8 +52,8 @@ fn training_points_find_their_own_rows() {
                     let twin = found.nearest[i] as usize;
                     // A lattice holds proportional points; rounding decides which of them are copies.
                     assert!(metric == Metric::Cosine || data[2 * i..2 * i + 2] == data[2 * twin..2 * twin + 2]);
-                    let sides = &found.sides[found.distances.range(i)];
-                    let row = found.distances.row(i).0.iter().copied().zip(sides.iter().copied());
+                    let chosen_by = &found.chosen_by[found.distances.range(i)];
+                    let row = found.distances.row(i).0.iter().copied().zip(chosen_by.iter().copied());
                     assert_eq!(row.collect::<Vec<_>>(), row_of_graph(&table, twin), "{metric:?} {k} {i}");
                     let scale = if radii[twin] > 0.0 { radii[twin] } else { table.nearest_positive[twin] };
                     assert_eq!(found.scales[i], scale);
@@ -68,12 +68,12 @@ fn a_new_point_has_one_neighbour_more_and_all_that_reach_it() {
     // 0, 1, 3, 7 with one neighbour each: radii 1, 1, 2, 4.
     let data = [0.0, 1.0, 3.0, 7.0];
     let reach = Reach { radii: &[1.0, 1.0, 2.0, 4.0], last: &[1, 0, 1, 2] };
-    let (training, new) = (Coordinates::Dense { data: &data, dimension: 1 }, [2.0, 4.5]);
-    let new = Coordinates::Dense { data: &new, dimension: 1 };
+    let (training, new) = (Features::Dense { data: &data, dimension: 1 }, [2.0, 4.5]);
+    let new = Features::Dense { data: &new, dimension: 1 };
     let found = cross_neighbours(training, reach, new, 1, Metric::Euclidean, &exec()).unwrap();
     assert_eq!(found.distances.row(0), (&[1_u32, 2][..], &[1.0, 1.0][..]));
     assert_eq!(found.distances.row(1), (&[2_u32, 3][..], &[1.5, 2.5][..]));
-    assert_eq!(found.sides, [Side::Both; 4]);
+    assert_eq!(found.chosen_by, [ChosenBy::Both; 4]);
     assert_eq!((found.nearest, found.scales), (vec![1, 2], vec![1.0, 2.5]));
 }
 
@@ -81,13 +81,13 @@ fn a_new_point_has_one_neighbour_more_and_all_that_reach_it() {
 fn what_does_not_fit_is_refused() {
     let data = [0.0, 1.0, 3.0, 7.0];
     let reach = Reach { radii: &[1.0, 1.0, 2.0, 4.0], last: &[1, 0, 1, 2] };
-    let training = Coordinates::Dense { data: &data, dimension: 1 };
-    let ask = |new: Coordinates<'_, f64>, k| {
+    let training = Features::Dense { data: &data, dimension: 1 };
+    let ask = |new: Features<'_, f64>, k| {
         cross_neighbours(training, reach, new, k, Metric::Euclidean, &exec()).unwrap_err().to_string()
     };
-    let far = Coordinates::Dense { data: &[0.5, 1e200], dimension: 1 };
+    let far = Features::Dense { data: &[0.5, 1e200], dimension: 1 };
     assert!(ask(far, 1).starts_with("row 1 is so far"));
     assert!(ask(far, 4).contains("between 1 and 3 neighbours, got 4"));
-    assert!(ask(Coordinates::Dense { data: &[0.5, 1.0], dimension: 2 }, 1).contains("expected 1, got 2"));
-    assert!(ask(Coordinates::Sparse(&sparse(&[1.0, 2.0])), 1).contains("same layout"));
+    assert!(ask(Features::Dense { data: &[0.5, 1.0], dimension: 2 }, 1).contains("expected 1, got 2"));
+    assert!(ask(Features::Sparse(&sparse(&[1.0, 2.0])), 1).contains("same layout"));
 }

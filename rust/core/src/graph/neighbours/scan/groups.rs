@@ -22,7 +22,7 @@ pub(in crate::graph::neighbours) fn which<E: Copy>(a: &[E], b: &[E], test: impl 
 
 /// The positions of the bits that are set.
 #[inline(always)]
-pub(in crate::graph::neighbours) fn members(mut bits: u32) -> impl Iterator<Item = usize> {
+pub(in crate::graph::neighbours) fn set_bits(mut bits: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let next = (bits != 0).then(|| bits.trailing_zeros() as usize);
         bits &= bits.wrapping_sub(1);

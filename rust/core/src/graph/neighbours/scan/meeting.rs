@@ -9,21 +9,21 @@ use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
 /// Buffers of one thread.
-pub(super) struct Scratch<E> {
+pub(super) struct PanelScratch<E> {
     pub panel: Vec<E>,
     pub products: Vec<E>,
 }
 
 /// What blocks need when they meet.
-pub(super) struct Meeting<'a, P, S> {
+pub(super) struct BlockScan<'a, P, S> {
     pub points: &'a P,
     pub screen: &'a S,
     pub exec: &'a Exec,
 }
 
-impl<P: Keys, S> Meeting<'_, P, S> {
+impl<P: Keys, S> BlockScan<'_, P, S> {
     /// Every block with itself, then every pair of them.
-    pub fn within<E: Real>(&self, team: &mut [Queries<E>], scratch: &mut Scratch<E>) -> Result<()>
+    pub fn within<E: Real>(&self, team: &mut [Queries<E>], scratch: &mut PanelScratch<E>) -> Result<()>
     where
         S: Screen<E>,
     {
@@ -43,7 +43,7 @@ impl<P: Keys, S> Meeting<'_, P, S> {
         &self,
         team: &mut [Queries<E>],
         opponents: &mut [Queries<E>],
-        scratch: &mut Scratch<E>,
+        scratch: &mut PanelScratch<E>,
     ) -> Result<()>
     where
         S: Screen<E>,
@@ -58,12 +58,12 @@ impl<P: Keys, S> Meeting<'_, P, S> {
         Ok(())
     }
 
-    fn products<E: Real>(&self, own: &Queries<E>, others: Range<usize>, scratch: &mut Scratch<E>) -> Result<()>
+    fn products<E: Real>(&self, own: &Queries<E>, others: Range<usize>, scratch: &mut PanelScratch<E>) -> Result<()>
     where
         S: Screen<E>,
     {
         self.exec.check()?;
-        let Scratch { panel, products } = scratch;
+        let PanelScratch { panel, products } = scratch;
         let lanes = own.len();
         self.screen.load(own.range(), panel);
         products.resize(lanes * others.len(), E::ZERO);
@@ -71,7 +71,7 @@ impl<P: Keys, S> Meeting<'_, P, S> {
         Ok(())
     }
 
-    fn sift<E: Real>(&self, queries: &mut Queries<E>, role: Role, scratch: &Scratch<E>)
+    fn sift<E: Real>(&self, queries: &mut Queries<E>, role: Role, scratch: &PanelScratch<E>)
     where
         S: Screen<E>,
     {

@@ -15,12 +15,12 @@ mod tournament;
 
 use std::ops::Range;
 
-pub(super) use groups::{GROUP, members, which};
-use meeting::{Meeting, Scratch};
+pub(super) use groups::{GROUP, set_bits, which};
+use meeting::{BlockScan, PanelScratch};
 use queries::{Finish, Queries};
 use tournament::{into_teams, play_rounds};
 
-use super::Found;
+use super::NeighbourRow;
 use super::nearest::Nearest;
 use super::points::{DensePoints, Keys, SparsePoints};
 use super::screen::{Centred, DenseScreen, Screen, SparseScreen, is_fine_enough, sparse_squared_norms};
@@ -36,11 +36,11 @@ const TEAMS: usize = 8;
 
 /// Chooses the screen for a set of points.
 pub(super) trait Scannable: Keys + Sized {
-    fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<Found>>;
+    fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>>;
 }
 
 impl<T: Real> Scannable for DensePoints<'_, T> {
-    fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<Found>> {
+    fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
         let centred = Centred::new(self, exec)?;
         if is_fine_enough::<f32>(self, |i| centred.squared_norm(i)) {
             screened(self, &DenseScreen::<f32>::new(self, &centred, exec)?, k, exec)
@@ -51,7 +51,7 @@ impl<T: Real> Scannable for DensePoints<'_, T> {
 }
 
 impl Scannable for SparsePoints {
-    fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<Found>> {
+    fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
         let norms = sparse_squared_norms(self);
         if is_fine_enough::<f32>(self, |i| norms[i]) {
             screened(self, &SparseScreen::<f32>::new(self, &norms), k, exec)
@@ -62,14 +62,14 @@ impl Scannable for SparsePoints {
 }
 
 /// The `k` nearest others of every point.
-pub(super) fn search(points: &impl Scannable, k: usize, exec: &Exec) -> Result<Vec<Found>> {
+pub(super) fn search(points: &impl Scannable, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     if points.metric().is_squared() { points.scan_screened(k, exec) } else { plain(points, k, exec) }
 }
 
 /// Every pair is compared exactly (no product bounds a sum of absolute differences).
-fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<Found>> {
+fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     let n = points.len();
-    let mut found = vec![Found::default(); n];
+    let mut found = vec![NeighbourRow::default(); n];
     exec.for_pieces(
         &mut found,
         16,
@@ -110,22 +110,22 @@ impl<P: Keys> pulp::WithSimd for CompareAll<'_, P> {
 }
 
 /// Pairs are compared exactly where the screen cannot rule them out.
-fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec: &Exec) -> Result<Vec<Found>> {
+fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     let n = points.len();
     let teams = (TEAMS_PER_THREAD * exec.threads()).max(TEAMS);
     let lanes = screen.lanes().min(n.div_ceil(teams).next_multiple_of(GROUP));
     let blocks = (0..n).step_by(lanes).map(|first| first..(first + lanes).min(n));
     let blocks: Vec<_> = blocks.map(|queries| Queries::new(queries, k)).collect();
     let mut teams = into_teams(blocks, teams);
-    let meeting = Meeting { points, screen, exec };
-    let scratch = || Scratch { panel: Vec::new(), products: vec![E::ZERO; lanes * lanes] };
+    let meeting = BlockScan { points, screen, exec };
+    let scratch = || PanelScratch { panel: Vec::new(), products: vec![E::ZERO; lanes * lanes] };
     exec.for_pieces(&mut teams, 1, scratch, |_, team, scratch| meeting.within(&mut team[0], scratch))?;
     play_rounds(&mut teams, |pairs| {
         exec.for_pieces(pairs, 1, scratch, |_, pair, scratch| meeting.between(pair[0].0, pair[0].1, scratch))
     })?;
     let mut queries: Vec<Queries<E>> = teams.into_iter().flatten().collect();
     queries.sort_unstable_by_key(|queries| queries.first);
-    let mut found: Vec<Vec<Found>> = vec![Vec::new(); queries.len()];
+    let mut found: Vec<Vec<NeighbourRow>> = vec![Vec::new(); queries.len()];
     let mut tasks: Vec<_> = queries.iter_mut().zip(&mut found).collect();
     exec.for_pieces(
         &mut tasks,

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::groups::{GROUP, members, which};
+use super::groups::{GROUP, set_bits, which};
 use crate::Real;
-use crate::graph::neighbours::Found;
+use crate::graph::neighbours::NeighbourRow;
 use crate::graph::neighbours::nearest::Nearest;
 use crate::graph::neighbours::points::Keys;
 use crate::graph::neighbours::screen::Bounds;
@@ -67,7 +67,7 @@ impl<E: Real> Queries<E> {
             for from in (0..values.len()).step_by(GROUP) {
                 let group = &values[from..(from + GROUP).min(values.len())];
                 let passed = which(group, group, |value, _| value <= self.thresholds[lane]);
-                for c in members(passed) {
+                for c in set_bits(passed) {
                     if from + c != lane {
                         self.note(points, bounds, lane, self.first + from + c, group[c]);
                     }
@@ -108,7 +108,7 @@ impl<E: Real> Queries<E> {
             for from in (0..row.len()).step_by(GROUP) {
                 let group = from..(from + GROUP).min(row.len());
                 let passed = which(&row[group.clone()], &self.thresholds[group], |p, t| norm - two * p <= t);
-                for lane in members(passed).map(|c| from + c) {
+                for lane in set_bits(passed).map(|c| from + c) {
                     self.note(points, bounds, lane, j, norm - two * row[lane]);
                 }
             }
@@ -125,7 +125,7 @@ impl<E: Real> Queries<E> {
                 let group = from..(from + GROUP).min(row.len());
                 let threshold = self.thresholds[lane];
                 let passed = which(&row[group.clone()], &norms[group], |p, norm| norm - two * p <= threshold);
-                for c in members(passed).map(|c| from + c) {
+                for c in set_bits(passed).map(|c| from + c) {
                     self.note(points, bounds, lane, columns.start + c, norms[c] - two * row[c]);
                 }
             }
@@ -200,12 +200,12 @@ impl<E: Real> Queries<E> {
 
     /// The nearest of each query.
     #[inline(always)]
-    fn finish(&mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<Found> {
+    fn finish(&mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<NeighbourRow> {
         for lane in 0..self.len() {
             self.drop_distant(bounds, lane);
             self.compare_noted(points, lane);
         }
-        self.nearest.drain(..).map(Found::from).collect()
+        self.nearest.drain(..).map(NeighbourRow::from).collect()
     }
 }
 
@@ -256,10 +256,10 @@ pub(super) struct Finish<'a, E, P> {
 }
 
 impl<E: Real, P: Keys> pulp::WithSimd for Finish<'_, E, P> {
-    type Output = Vec<Found>;
+    type Output = Vec<NeighbourRow>;
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> Vec<Found> {
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Vec<NeighbourRow> {
         self.queries.finish(self.points, self.bounds)
     }
 }
