@@ -160,7 +160,7 @@ pub fn cross_rows<'py>(
         density: densities.as_ref().map(elements).transpose()?,
     };
     let cost = edges.nnz().saturating_mul(16);
-    let (matrix, lonely) = run(py, n_threads, cost, |exec| mdt_core::cross_rows(made, exec))?;
-    let (indptr, indices, values) = rows(py, matrix);
-    Ok((indptr, indices, values, cast_vec::<u32, i32>(lonely).into_pyarray(py)))
+    let steps = run(py, n_threads, cost, |exec| mdt_core::cross_rows(made, exec))?;
+    let (indptr, indices, values) = rows(py, steps.matrix);
+    Ok((indptr, indices, values, cast_vec::<u32, i32>(steps.isolated).into_pyarray(py)))
 }

@@ -82,19 +82,28 @@ impl CrossRows<'_> {
     }
 }
 
+/// The transition rows of new points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRows {
+    /// The first steps of the new points, a row for each.
+    pub matrix: Csr<f64>,
+    /// New points without affinity to any training point; their only step leads to the nearest.
+    pub isolated: Vec<u32>,
+}
+
 /// The transition rows of new points, and which of them had no affinity at all: those go to their nearest point.
-pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<(Csr<f64>, Vec<u32>)> {
+pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<NewRows> {
     rows.check()?;
     let m = rows.edges.n_rows();
     let made = exec.map(m.div_ceil(ROWS_PER_BLOCK), |b| {
-        let (mut block, mut lonely) = (RowBlock::default(), Vec::new());
+        let (mut block, mut isolated) = (RowBlock::default(), Vec::new());
         let (mut row, mut values) = (Vec::new(), Vec::new());
         for i in b * ROWS_PER_BLOCK..((b + 1) * ROWS_PER_BLOCK).min(m) {
             let start = block.indices.len();
             rows.affinities(i, &mut row);
             if row.is_empty() {
                 row.push((rows.nearest[i], 1.0));
-                lonely.push(i as u32);
+                isolated.push(i as u32);
             }
             values.clear();
             values.extend(row.iter().map(|&(_, v)| v));
@@ -105,10 +114,10 @@ pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<(Csr<f64>, Vec<u32
             row.iter().for_each(|&(j, v)| block.push(j, v / sum));
             block.end_row(start);
         }
-        Ok((block, lonely))
+        Ok((block, isolated))
     })?;
-    let (blocks, lonely): (Vec<_>, Vec<_>) = made.into_iter().unzip();
-    Ok((Csr::from_row_blocks(rows.edges.n_cols(), blocks), lonely.concat()))
+    let (blocks, isolated): (Vec<_>, Vec<_>) = made.into_iter().unzip();
+    Ok(NewRows { matrix: Csr::from_row_blocks(rows.edges.n_cols(), blocks), isolated: isolated.concat() })
 }
 
 #[cfg(test)]
@@ -116,12 +125,7 @@ mod tests {
     use super::*;
 
     /// The rows of two new points with one-sided edges at these distances.
-    fn rows(
-        kernel: Kernel<'_>,
-        own: Bandwidths<'_>,
-        symmetrize: Symmetrize,
-        distances: [f64; 4],
-    ) -> (Csr<f64>, Vec<u32>) {
+    fn rows(kernel: Kernel<'_>, own: Bandwidths<'_>, symmetrize: Symmetrize, distances: [f64; 4]) -> NewRows {
         let edges = Csr::new(3, vec![0, 2, 4], vec![0, 1, 1, 2], distances.to_vec()).unwrap();
         let chosen_by = [ChosenBy::NewPoint, ChosenBy::Both, ChosenBy::NewPoint, ChosenBy::TrainingPoint];
         let nearest = [1, 2];
@@ -139,29 +143,29 @@ mod tests {
 
     #[test]
     fn directions_are_combined_and_rows_sum_to_one() {
-        let (mean, _) = rows(Kernel::Binary, Bandwidths::Common(1.0), Symmetrize::Mean, [1.0; 4]);
-        assert_eq!(mean.row(0), (&[0_u32, 1][..], &[1.0 / 3.0, 2.0 / 3.0][..]));
-        let (min, lonely) = rows(Kernel::Binary, Bandwidths::Common(1.0), Symmetrize::Min, [1.0; 4]);
-        assert_eq!(min.row(0), (&[1_u32][..], &[1.0][..]));
-        assert_eq!((min.row(1), lonely), ((&[2_u32][..], &[1.0][..]), vec![1]));
+        let mean = rows(Kernel::Binary, Bandwidths::Common(1.0), Symmetrize::Mean, [1.0; 4]);
+        assert_eq!(mean.matrix.row(0), (&[0_u32, 1][..], &[1.0 / 3.0, 2.0 / 3.0][..]));
+        let min = rows(Kernel::Binary, Bandwidths::Common(1.0), Symmetrize::Min, [1.0; 4]);
+        assert_eq!(min.matrix.row(0), (&[1_u32][..], &[1.0][..]));
+        assert_eq!((min.matrix.row(1), min.isolated), ((&[2_u32][..], &[1.0][..]), vec![1]));
     }
 
     #[test]
     fn affinities_that_underflow_keep_their_ratios() {
         let kernel = Kernel::Linear(Bandwidths::Common(1.0));
-        let (far, lonely) = rows(kernel, Bandwidths::Common(1.0), Symmetrize::Max, [1e6, 1e6 + 1.0, 1e6, 1e6]);
+        let far = rows(kernel, Bandwidths::Common(1.0), Symmetrize::Max, [1e6, 1e6 + 1.0, 1e6, 1e6]);
         let ratio = (-1.0_f64).exp();
-        assert!((far.row(0).1[1] - ratio / (1.0 + ratio)).abs() < 1e-15);
-        assert!(lonely.is_empty());
+        assert!((far.matrix.row(0).1[1] - ratio / (1.0 + ratio)).abs() < 1e-15);
+        assert!(far.isolated.is_empty());
     }
 
     #[test]
     fn each_point_has_its_own_width() {
         let (own, widths) = ([1.0, 2.0], [1.0, 4.0, 4.0]);
         let kernel = Kernel::Squared(Bandwidths::PerPoint(&widths));
-        let (made, _) = rows(kernel, Bandwidths::PerPoint(&own), Symmetrize::Max, [1.0, 2.0, 0.0, 2.0]);
-        assert_eq!(made.row(0).1, [0.5, 0.5]);
+        let made = rows(kernel, Bandwidths::PerPoint(&own), Symmetrize::Max, [1.0, 2.0, 0.0, 2.0]);
+        assert_eq!(made.matrix.row(0).1, [0.5, 0.5]);
         let affinity = (-0.5_f64).exp();
-        assert!((made.row(1).1[1] - affinity / (1.0 + affinity)).abs() < 1e-15);
+        assert!((made.matrix.row(1).1[1] - affinity / (1.0 + affinity)).abs() < 1e-15);
     }
 }

@@ -7,14 +7,14 @@ use crate::ground::lanes::{LANES, Lane, TILE, empty_tiles, put, squared_distance
 
 impl Run<'_> {
     /// Lloyd's iteration.
-    pub fn iterate(&mut self, max_iterations: usize, rest: f64, exec: &Exec) -> Result<()> {
+    pub fn iterate(&mut self, max_iterations: usize, tolerance: f64, exec: &Exec) -> Result<()> {
         while self.iterations < max_iterations && !self.converged {
             self.iterations += 1;
             if !self.assign(exec)? {
                 self.converged = true;
                 return Ok(());
             }
-            self.converged = self.update() <= rest;
+            self.converged = self.update() <= tolerance;
         }
         // Labels belong to the last centres.
         self.assign(exec)?;
@@ -41,7 +41,7 @@ impl Run<'_> {
         for piece in self.pieces.iter().filter(|piece| piece.changed > 0) {
             self.clusters.add(&piece.moved);
         }
-        let relocated = self.fill_empty();
+        let relocated = self.refill_empty();
         self.inertia = self.pieces.iter().map(|piece| piece.inertia).sum();
         Ok(relocated || self.pieces.iter().any(|piece| piece.changed > 0))
     }
@@ -49,7 +49,7 @@ impl Run<'_> {
     /// Gives every empty cluster the point that is farthest from its centre and not alone there.
     ///
     /// There is one at a positive distance: fewer clusters than distinct points hold them all.
-    fn fill_empty(&mut self) -> bool {
+    fn refill_empty(&mut self) -> bool {
         let d = self.dimension;
         let empty: Vec<usize> = (0..self.k).filter(|&c| self.clusters.counts[c] == 0).collect();
         for &c in &empty {
@@ -65,7 +65,7 @@ impl Run<'_> {
             let (p, i, distance) = farthest;
             let point: Vec<f64> = self.lanes.point(p * self.rows_per_piece + i).collect();
             let piece = &mut self.pieces[p];
-            self.clusters.carry(piece.labels[i], c, point.iter().copied());
+            self.clusters.move_point(piece.labels[i], c, point.iter().copied());
             piece.labels[i] = c as u32;
             piece.distances[i] = 0.0;
             piece.inertia -= distance;
@@ -125,7 +125,7 @@ impl pulp::WithSimd for Assign<'_, '_> {
             }
             for l in (0..valid).filter(|&l| u64::from(labels[l]) != which[l]) {
                 let point = block.chunks_exact(LANES).map(|line| line[l]);
-                piece.moved.carry(labels[l], which[l] as usize, point);
+                piece.moved.move_point(labels[l], which[l] as usize, point);
             }
             for (label, &new) in labels[..valid].iter_mut().zip(&which) {
                 piece.changed += usize::from(*label != new as u32);

@@ -18,6 +18,8 @@ mod seeding;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
 use crate::ground::lanes::{LANES, Lanes};
@@ -90,7 +92,7 @@ pub fn k_means<T: Real>(points: &[T], dimension: usize, settings: &KMeansSetting
     let frame = Frame::new(points, dimension, exec)?;
     let lanes = Lanes::new(points, &frame, dimension, n, Some, exec)?;
     let problem = Problem::new(&lanes, n, dimension, settings, exec)?;
-    let best = problem.best_start(exec)?;
+    let best = problem.best_run(exec)?;
     Ok(problem.finish(&best, &frame))
 }
 
@@ -101,8 +103,8 @@ struct Problem<'a> {
     dimension: usize,
     rows_per_piece: usize,
     settings: &'a KMeansSettings,
-    /// Centres that move by no more than this (squared) have come to rest.
-    rest: f64,
+    /// Centres that move by no more than this (squared) have come to tolerance.
+    tolerance: f64,
 }
 
 impl<'a> Problem<'a> {
@@ -110,38 +112,38 @@ impl<'a> Problem<'a> {
         let rows = (WORK_PER_PIECE / (dimension * settings.n_clusters)).max(ROWS_PER_PIECE).max(n.div_ceil(MAX_PIECES));
         // Pieces of one size, and whole blocks.
         let rows_per_piece = n.div_ceil(n.div_ceil(rows)).next_multiple_of(LANES);
-        let mut problem = Self { lanes, n, dimension, rows_per_piece, settings, rest: 0.0 };
+        let mut problem = Self { lanes, n, dimension, rows_per_piece, settings, tolerance: 0.0 };
         // The frame's mean is that of the points, so the mean square is the variance.
         let squares = exec.map(n.div_ceil(rows_per_piece), |p| {
-            let (first, count) = problem.rows(p);
-            Ok(lanes.blocks(first, count).iter().map(|x| x * x).sum::<f64>())
+            let rows = problem.rows(p);
+            Ok(lanes.blocks(rows.start, rows.len()).iter().map(|x| x * x).sum::<f64>())
         })?;
-        problem.rest = settings.tolerance * squares.iter().sum::<f64>() / (n * dimension) as f64;
+        problem.tolerance = settings.tolerance * squares.iter().sum::<f64>() / (n * dimension) as f64;
         Ok(problem)
     }
 
-    /// First row and number of rows of a piece.
-    fn rows(&self, piece: usize) -> (usize, usize) {
+    /// Rows of a piece.
+    fn rows(&self, piece: usize) -> Range<usize> {
         let first = piece * self.rows_per_piece;
-        (first, self.rows_per_piece.min(self.n - first))
+        first..(first + self.rows_per_piece).min(self.n)
     }
 
     /// The first of the starts with the smallest inertia.
-    fn best_start(&self, exec: &Exec) -> Result<Run<'_>> {
+    fn best_run(&self, exec: &Exec) -> Result<Run<'_>> {
         let better = |best: Run<'a>, next: Run<'a>| if next.inertia < best.inertia { next } else { best };
         let count = self.settings.n_init;
-        let first = |exec: &Exec| self.start(0, exec);
+        let first = |exec: &Exec| self.run(0, exec);
         if self.n <= SMALL && count >= exec.threads() {
-            let starts = exec.map(count, |s| self.start(s, &exec.alone()))?;
+            let starts = exec.map(count, |s| self.run(s, &exec.alone()))?;
             return starts.into_iter().reduce(better).map_or_else(|| first(exec), Ok);
         }
-        (1..count).try_fold(first(exec)?, |best, s| Ok(better(best, self.start(s, exec)?)))
+        (1..count).try_fold(first(exec)?, |best, s| Ok(better(best, self.run(s, exec)?)))
     }
 
-    fn start(&self, number: usize, exec: &Exec) -> Result<Run<'a>> {
+    fn run(&self, number: usize, exec: &Exec) -> Result<Run<'a>> {
         let mut start = Run::new(self);
         start.seed(&mut Stream::new(self.settings.seed, number as u64), exec)?;
-        start.iterate(self.settings.max_iterations, self.rest, exec)?;
+        start.iterate(self.settings.max_iterations, self.tolerance, exec)?;
         Ok(start)
     }
 

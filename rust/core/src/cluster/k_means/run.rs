@@ -15,18 +15,18 @@ pub(super) struct Piece<'a> {
     pub potentials: Vec<f64>,
     pub inertia: f64,
     /// What the points that changed cluster add to sums and counts.
-    pub moved: Sums,
+    pub moved: ClusterSums,
     pub changed: usize,
 }
 
 /// Sums and numbers of points of each cluster.
 #[derive(Clone)]
-pub(super) struct Sums {
+pub(super) struct ClusterSums {
     pub sums: Vec<f64>,
     pub counts: Vec<i64>,
 }
 
-impl Sums {
+impl ClusterSums {
     pub fn new(k: usize, dimension: usize) -> Self {
         Self { sums: vec![0.0; k * dimension], counts: vec![0; k] }
     }
@@ -43,7 +43,7 @@ impl Sums {
 
     /// Takes a point from one cluster (if it had one) to another.
     #[inline(always)]
-    pub fn carry(&mut self, from: u32, to: usize, point: impl ExactSizeIterator<Item = f64>) {
+    pub fn move_point(&mut self, from: u32, to: usize, point: impl ExactSizeIterator<Item = f64>) {
         let d = point.len();
         self.counts[to] += 1;
         if from == NONE {
@@ -68,7 +68,7 @@ pub(super) struct Run<'a> {
     pub k: usize,
     pub dimension: usize,
     pub centers: Vec<f64>,
-    pub clusters: Sums,
+    pub clusters: ClusterSums,
     pub inertia: f64,
     pub iterations: usize,
     pub converged: bool,
@@ -78,20 +78,21 @@ impl<'a> Run<'a> {
     pub fn new(problem: &Problem<'a>) -> Self {
         let (n, k, dimension) = (problem.n, problem.settings.n_clusters, problem.dimension);
         let piece = |p| {
-            let (first, count) = problem.rows(p);
+            let rows = problem.rows(p);
+            let count = rows.len();
             let places = count.next_multiple_of(LANES);
             let mut distances = vec![f64::INFINITY; places];
             // Places without a point must not count while seeding.
             distances[count..].fill(0.0);
             Piece {
-                blocks: problem.lanes.blocks(first, count),
+                blocks: problem.lanes.blocks(rows.start, count),
                 count,
                 labels: vec![NONE; places],
                 distances,
                 trials: Vec::new(),
                 potentials: Vec::new(),
                 inertia: 0.0,
-                moved: Sums::new(k, dimension),
+                moved: ClusterSums::new(k, dimension),
                 changed: 0,
             }
         };
@@ -103,7 +104,7 @@ impl<'a> Run<'a> {
             k,
             dimension,
             centers: Vec::with_capacity(k * dimension),
-            clusters: Sums::new(k, dimension),
+            clusters: ClusterSums::new(k, dimension),
             inertia: 0.0,
             iterations: 0,
             converged: false,

@@ -72,7 +72,7 @@ impl Run<'_> {
                 let piece = &mut piece[0];
                 piece.trials.resize(count.next_multiple_of(TILE) * piece.distances.len(), 0.0);
                 piece.potentials.clear();
-                pulp::Arch::new().dispatch(Try { piece, tiles: &tiles, dimension: d });
+                pulp::Arch::new().dispatch(TryCandidates { piece, tiles: &tiles, dimension: d });
                 Ok(())
             },
         )?;
@@ -89,13 +89,13 @@ impl Run<'_> {
 }
 
 /// Distances of a piece to candidates, as a type: [`pulp`] compiles it for each vector width.
-struct Try<'a, 'b> {
+struct TryCandidates<'a, 'b> {
     piece: &'a mut Piece<'b>,
     tiles: &'a [f64],
     dimension: usize,
 }
 
-impl pulp::WithSimd for Try<'_, '_> {
+impl pulp::WithSimd for TryCandidates<'_, '_> {
     type Output = ();
 
     #[inline(always)]

@@ -15,7 +15,7 @@ use crate::{Real, Result};
 
 /// Widths and distances of means up to this, in units of the largest coordinate, count as 0 when all of them are.
 /// scikit-learn has the same number in the units of the data, so that it depends on them.
-const NOTHING: f64 = 1e-8;
+const NEGLIGIBLE: f64 = 1e-8;
 
 /// The score of `labels`, all of `0..n_labels`; smaller is better, 0 when all clusters (or all their means) are single points.
 /// Pairs of clusters with equal means do not count.
@@ -36,8 +36,8 @@ pub fn davies_bouldin<T: Real>(points: Features<'_, T>, labels: &[u32], n_labels
     )?;
     let distances =
         exec.map(k, |c| Ok(means.iter().map(|m| means[c].squared_distance(m).sqrt()).collect::<Vec<f64>>()))?;
-    let nothing = |value: &f64| *value <= NOTHING;
-    if widths.iter().all(nothing) || distances.iter().flatten().all(nothing) {
+    let is_negligible = |value: &f64| *value <= NEGLIGIBLE;
+    if widths.iter().all(is_negligible) || distances.iter().flatten().all(is_negligible) {
         return Ok(0.0);
     }
     let worst = |c: usize| {

@@ -228,14 +228,18 @@ fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partit
                     let (others, values) = columns.row(j as usize);
                     others.iter().zip(values).for_each(|(&o, w)| products[o as usize] += v * w);
                 }
-                let mut suspicious =
-                    pulp::Arch::new().dispatch(Roots { products, norms: &norms, own: norms[i], distances });
+                let mut cancelled = pulp::Arch::new().dispatch(DistancesByProducts {
+                    products,
+                    norms: &norms,
+                    own: norms[i],
+                    distances,
+                });
                 for o in 0..n {
-                    if suspicious == 0 {
+                    if cancelled == 0 {
                         break;
                     }
                     if is_cancelled(norms[i] + norms[o], products[o]) {
-                        suspicious -= 1;
+                        cancelled -= 1;
                         distances[o] = merged_distance((own_columns, own_values), rows.row(o)).sqrt();
                     }
                 }
@@ -259,24 +263,24 @@ fn is_cancelled(norms: f64, product: f64) -> bool {
 }
 
 /// Distances by norms and products; how many of them cannot be trusted.
-struct Roots<'a> {
+struct DistancesByProducts<'a> {
     products: &'a [f64],
     norms: &'a [f64],
     own: f64,
     distances: &'a mut [f64],
 }
 
-impl pulp::WithSimd for Roots<'_> {
+impl pulp::WithSimd for DistancesByProducts<'_> {
     type Output = u64;
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> u64 {
-        let mut suspicious = 0;
+        let mut cancelled = 0;
         for ((distance, &norm), &product) in self.distances.iter_mut().zip(self.norms).zip(self.products) {
             let norms = self.own + norm;
-            suspicious += u64::from(is_cancelled(norms, product));
+            cancelled += u64::from(is_cancelled(norms, product));
             *distance = (norms - 2.0 * product).max(0.0).sqrt();
         }
-        suspicious
+        cancelled
     }
 }

@@ -10,21 +10,21 @@
 //! million points in ten round clusters of 50 dimensions visit 61 of the 205 cells of a cluster for 0.95 of their
 //! neighbours, and would have to visit half as many more if only the visitor looked.
 //!
-//! Long points are shortened where few numbers of each tell who is near. Candidates are screened by products and confirmed by
+//! Long points are reduced where few numbers of each tell who is near. Candidates are screened by products and confirmed by
 //! differences; the distances of the answer are exact, only its members are approximate. Points are renumbered along the
 //! first tree, so that those that meet lie together in memory.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `cloud` | the points, and products between a few of them |
-//! | `shorten` | the points by fewer numbers each, where these tell who is near |
+//! | `reduction` | the points by fewer numbers each, where these tell who is near |
 //! | `compare` | points and others, all with all |
 //! | `smallest` | the nearest out of many |
 //! | `forest` | trees that bring near points together |
 //! | `cells` | the surroundings of a point, nearest first |
 //! | `graph` | the best neighbours so far, the same whatever the order in which they were found |
 //! | `descent` | comparing neighbours of neighbours |
-//! | `probe` | how much is still missing, and where |
+//! | `probes` | how much is still missing, and where |
 
 mod cells;
 mod cloud;
@@ -32,8 +32,8 @@ mod compare;
 mod descent;
 mod forest;
 mod graph;
-mod probe;
-mod shorten;
+mod probes;
+mod reduction;
 mod smallest;
 
 use super::NeighbourRow;
@@ -50,15 +50,15 @@ use cloud::Cloud;
 use compare::compare_groups;
 use forest::{Leaves, grow};
 use graph::Graph;
-use probe::RecallProbes;
-use shorten::shorten;
+use probes::RecallProbes;
+use reduction::reduce_dimension;
 
 /// Rounds go on while this share of all entries is new after one, or as much as is missing.
 const NEARLY_SETTLED: f64 = 0.1;
-/// More trees are grown if the first one finds this share of the neighbours: on curved surfaces it is 0.4, in round clusters of 20
+/// More trees are grown if the first one proposals this share of the neighbours: on curved surfaces it is 0.4, in round clusters of 20
 /// and 50 dimensions 0.3 and 0.2 out of 100,000.
 const WORTH_MORE_TREES: f64 = 0.25;
-/// Rows of the answer that one thread makes at a time, and how many entries before one is looked at its row is asked for.
+/// Rows of the answer that one thread makes at a time, and how many entries before one is looked at its row is target for.
 const ROWS_PER_PIECE: usize = 512;
 const PREFETCH_AHEAD: usize = 4;
 
@@ -69,7 +69,7 @@ const LEFT_BY_A_ROUND: f64 = 0.4;
 const LEFT_BY_A_TREE: f64 = 0.75;
 /// Points in a leaf.
 const LEAF: usize = 1024;
-/// Neighbours kept on the way beyond those asked for; and at least so many thirds of these where points were shortened, because by fewer
+/// Neighbours kept on the way beyond those target for; and at least so many thirds of these where points were reduced, because by fewer
 /// numbers neighbours are not quite the nearest.
 const SPARE: usize = 5;
 const SPARE_THIRDS: usize = 2;
@@ -88,7 +88,7 @@ pub struct ApproximateSettings {
 /// Uses of random numbers, each with a stream of its own.
 enum Purpose {
     Probes,
-    Shortening,
+    Reduction,
     Cells,
     Tree(u64),
     Round(u64),
@@ -99,7 +99,7 @@ impl ApproximateSettings {
         let key = match purpose {
             Purpose::Probes => !0,
             Purpose::Cells => !1,
-            Purpose::Shortening => !2,
+            Purpose::Reduction => !2,
             Purpose::Tree(tree) => 2 * tree,
             Purpose::Round(round) => 2 * round + 1,
         };
@@ -107,7 +107,7 @@ impl ApproximateSettings {
     }
 }
 
-/// Finds `k` near other points of each point.
+/// Proposals `k` near other points of each point.
 pub(super) fn search<T: Real>(
     points: &DensePoints<'_, T>,
     k: usize,
@@ -149,7 +149,7 @@ struct ApproximateSearch<'a, T, E> {
     effort: &'a ApproximateSettings,
     exec: &'a Exec,
     probes: RecallProbes<'a, T>,
-    /// The points in the order of the first tree, shortened if possible.
+    /// The points in the order of the first tree, reduced if possible.
     cloud: Cloud<E>,
     /// The best neighbours so far.
     graph: Graph<E>,
@@ -173,12 +173,15 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         let n = cloud.len();
         let seed = |purpose: Purpose| effort.seed_for(&purpose);
         let mut probes = RecallProbes::new(points, &cloud, k, effort.recall, seed(Purpose::Probes), exec)?;
-        let width_if_short = (k + SPARE.max(SPARE_THIRDS * k / 3)).min(n - 1);
+        let width_if_reduced = (k + SPARE.max(SPARE_THIRDS * k / 3)).min(n - 1);
         // All pairs of a single leaf are compared anyway.
-        let short =
-            if n > LEAF { shorten(&cloud, &probes, width_if_short, seed(Purpose::Shortening), exec)? } else { None };
-        let width = if short.is_some() { width_if_short } else { (k + SPARE).min(n - 1) };
-        let cloud = short.unwrap_or(cloud);
+        let reduced = if n > LEAF {
+            reduce_dimension(&cloud, &probes, width_if_reduced, seed(Purpose::Reduction), exec)?
+        } else {
+            None
+        };
+        let width = if reduced.is_some() { width_if_reduced } else { (k + SPARE).min(n - 1) };
+        let cloud = reduced.unwrap_or(cloud);
         // Every leaf has more than `width` points, so every row is filled.
         let leaf = LEAF.max(2 * width + 2);
         let Leaves { order, ranges } = grow(&cloud, leaf, seed(Purpose::Tree(0)), exec)?;
@@ -194,7 +197,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         let mut left = 1.0;
         for tree in 1.. {
             let unfound = 1.0 - self.probes.recall(&self.graph);
-            if LEFT_BY_A_ROUND * unfound <= self.probes.spared() || unfound >= LEFT_BY_A_TREE * left {
+            if LEFT_BY_A_ROUND * unfound <= self.probes.tolerated() || unfound >= LEFT_BY_A_TREE * left {
                 break;
             }
             left = unfound;
@@ -227,8 +230,8 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         }
         let mut cells = Cells::new(&self.cloud, self.effort.seed_for(&Purpose::Cells), self.exec)?;
         while missing > 0.0 {
-            let (pairs, wanted) = self.probes.missed_pairs(missing, &self.graph);
-            if !cells.visit(&pairs, wanted, &self.cloud, &mut self.graph, self.exec)? {
+            let missed = self.probes.missed_pairs(missing, &self.graph);
+            if !cells.visit(&missed, &self.cloud, &mut self.graph, self.exec)? {
                 break;
             }
             missing = self.settle()?;

@@ -27,13 +27,19 @@ pub(super) struct CrossSearch<'a, P> {
     reach_bounds: Vec<f64>,
     k: usize,
     /// Relative and absolute margin of a bound: roundings of the exact key, and squares that vanish.
-    margin: (f64, f64),
+    margin: Margin,
+}
+
+struct Margin {
+    relative: f64,
+    absolute: f64,
 }
 
 impl<'a, P: Pair> CrossSearch<'a, P> {
     pub fn new(pair: P, reach: Reach<'a>, k: usize) -> Self {
         let d = pair.dimension();
-        let margin = (gamma::<f64>(d), 8.0 * d as f64 * f64::MIN_POSITIVE + pair.metric().largest_key(0.0));
+        let absolute = 8.0 * d as f64 * f64::MIN_POSITIVE + pair.metric().largest_key(0.0);
+        let margin = Margin { relative: gamma::<f64>(d), absolute };
         let mut search = Self { pair, reach, reach_bounds: Vec::new(), k, margin };
         search.reach_bounds = reach.radii.iter().map(|&r| search.bound(widened(r))).collect();
         search
@@ -41,7 +47,7 @@ impl<'a, P: Pair> CrossSearch<'a, P> {
 
     /// A pair whose bound is above this is farther apart than `distance`.
     fn bound(&self, distance: f64) -> f64 {
-        self.pair.metric().largest_key(distance) * (1.0 + self.margin.0) + self.margin.1
+        self.pair.metric().largest_key(distance) * (1.0 + self.margin.relative) + self.margin.absolute
     }
 
     pub fn run(&self, exec: &Exec) -> Result<Vec<NewRow>> {
@@ -55,7 +61,13 @@ impl<'a, P: Pair> CrossSearch<'a, P> {
             for start in (0..n).step_by(BLOCK) {
                 exec.check()?;
                 let block = start..(start + BLOCK).min(n);
-                pulp::Arch::new().dispatch(Look { search: self, queries: &mut queries, block, screened, scratch });
+                pulp::Arch::new().dispatch(CompareBlock {
+                    search: self,
+                    queries: &mut queries,
+                    block,
+                    screened,
+                    scratch,
+                });
             }
             for (row, query) in piece.iter_mut().zip(queries) {
                 *row = query.finish(self.reach)?;
@@ -79,7 +91,7 @@ fn widened(radius: f64) -> f64 {
 }
 
 /// Queries look at a block of points; a type, because [`pulp`] cannot compile what a closure calls for each vector width.
-struct Look<'a, 'b, P> {
+struct CompareBlock<'a, 'b, P> {
     search: &'a CrossSearch<'b, P>,
     queries: &'a mut [Query],
     block: Range<usize>,
@@ -87,7 +99,7 @@ struct Look<'a, 'b, P> {
     scratch: &'a mut QueryScratch,
 }
 
-impl<P: Pair> pulp::WithSimd for Look<'_, '_, P> {
+impl<P: Pair> pulp::WithSimd for CompareBlock<'_, '_, P> {
     type Output = ();
 
     #[inline(always)]
@@ -104,7 +116,7 @@ impl<P: Pair> pulp::WithSimd for Look<'_, '_, P> {
             }
         }
         for (query, row) in queries.iter_mut().zip(values.chunks_exact(block.len())) {
-            query.sift(search, row, block.start);
+            query.filter(search, row, block.start);
         }
     }
 }
@@ -118,30 +130,30 @@ struct Query {
     /// Points that reach this one, by ascending index.
     within: Vec<(u32, f64)>,
     /// Smallest key of a point at distance 0, and the first that has it.
-    twin: Option<(f64, u32)>,
+    duplicate: Option<(f64, u32)>,
 }
 
 impl Query {
     fn new(index: usize, k: usize) -> Self {
-        Self { index, nearest: Nearest::new(k + 1), bound: f64::INFINITY, within: Vec::new(), twin: None }
+        Self { index, nearest: Nearest::new(k + 1), bound: f64::INFINITY, within: Vec::new(), duplicate: None }
     }
 
     /// Takes what is near or within reach; `values` are keys of the points from `first` on, or bounds of them.
     #[inline(always)]
-    fn sift<P: Pair>(&mut self, search: &CrossSearch<'_, P>, values: &[f64], first: usize) {
+    fn filter<P: Pair>(&mut self, search: &CrossSearch<'_, P>, values: &[f64], first: usize) {
         let reach_bounds = &search.reach_bounds[first..first + values.len()];
         for from in (0..values.len()).step_by(GROUP) {
             let group = from..(from + GROUP).min(values.len());
             let bound = self.bound;
             let passes = |value: f64, reach: f64| value <= reach.max(bound);
             for c in set_bits(which(&values[group.clone()], &reach_bounds[group], passes)) {
-                self.take(search, first + from + c);
+                self.add(search, first + from + c);
             }
         }
     }
 
     #[inline(always)]
-    fn take<P: Pair>(&mut self, search: &CrossSearch<'_, P>, point: usize) {
+    fn add<P: Pair>(&mut self, search: &CrossSearch<'_, P>, point: usize) {
         let key = search.pair.key(self.index, point);
         let (distance, radius) = (search.pair.metric().distance(key), search.reach.radii[point]);
         let point = point as u32;
@@ -151,19 +163,19 @@ impl Query {
         if distance <= widened(radius) {
             self.within.push((point, distance));
         }
-        if distance == 0.0 && self.twin.is_none_or(|(smallest, _)| key < smallest) {
-            self.twin = Some((key, point));
+        if distance == 0.0 && self.duplicate.is_none_or(|(smallest, _)| key < smallest) {
+            self.duplicate = Some((key, point));
         }
     }
 
     fn finish(self, reach: Reach<'_>) -> Result<NewRow> {
-        let Self { index, nearest, mut within, twin, .. } = self;
+        let Self { index, nearest, mut within, duplicate, .. } = self;
         let nearest_positive = nearest.smallest_positive();
         let mut near = nearest.into_sorted();
-        let twin = twin.map(|(_, i)| i);
-        let first = twin.or(near.first().map(|&(_, j)| j)).unwrap_or(0);
-        if let Some(i) = twin {
-            // With more than k others at distance 0 the twin need not be among the first k + 1.
+        let duplicate = duplicate.map(|(_, i)| i);
+        let first = duplicate.or(near.first().map(|&(_, j)| j)).unwrap_or(0);
+        if let Some(i) = duplicate {
+            // With more than k others at distance 0 the duplicate need not be among the first k + 1.
             let place = near.iter().position(|&(_, j)| j == i).unwrap_or(near.len() - 1);
             near.remove(place);
             within.retain(|&(j, d)| {
@@ -180,7 +192,7 @@ impl Query {
         let scale = if farthest > 0.0 { farthest } else { nearest_positive };
         let mut edges: Vec<_> = near.into_iter().map(|(d, j)| (j, d, ChosenBy::NewPoint)).collect();
         edges.extend(within.into_iter().map(|(j, d)| (j, d, ChosenBy::TrainingPoint)));
-        edges.extend(twin.map(|i| (i, 0.0, ChosenBy::Both)));
+        edges.extend(duplicate.map(|i| (i, 0.0, ChosenBy::Both)));
         edges.sort_unstable_by_key(|&(j, _, _)| j);
         edges.dedup_by(|later, earlier| {
             let same = later.0 == earlier.0;

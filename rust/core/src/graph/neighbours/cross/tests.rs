@@ -49,13 +49,16 @@ fn training_points_find_their_own_rows() {
                 let reach = Reach { radii: &radii, last: &last };
                 let found = cross_neighbours(coordinates, reach, coordinates, k, metric, &exec()).unwrap();
                 for i in 0..n {
-                    let twin = found.nearest[i] as usize;
+                    let duplicate = found.nearest[i] as usize;
                     // A lattice holds proportional points; rounding decides which of them are copies.
-                    assert!(metric == Metric::Cosine || data[2 * i..2 * i + 2] == data[2 * twin..2 * twin + 2]);
+                    assert!(
+                        metric == Metric::Cosine || data[2 * i..2 * i + 2] == data[2 * duplicate..2 * duplicate + 2]
+                    );
                     let chosen_by = &found.chosen_by[found.distances.range(i)];
                     let row = found.distances.row(i).0.iter().copied().zip(chosen_by.iter().copied());
-                    assert_eq!(row.collect::<Vec<_>>(), row_of_graph(&table, twin), "{metric:?} {k} {i}");
-                    let scale = if radii[twin] > 0.0 { radii[twin] } else { table.nearest_positive[twin] };
+                    assert_eq!(row.collect::<Vec<_>>(), row_of_graph(&table, duplicate), "{metric:?} {k} {i}");
+                    let scale =
+                        if radii[duplicate] > 0.0 { radii[duplicate] } else { table.nearest_positive[duplicate] };
                     assert_eq!(found.scales[i], scale);
                 }
             }

@@ -1,24 +1,24 @@
 //! All pairs in blocks.
 //!
 //! Two blocks of points meet: a panel of products (192 x 192, 147 kB in single precision) is made once and sifted twice
-//! while it is in cache, its columns and its rows taking turns as queries. Pairs that pass are only noted at first; see
+//! while it is in cache, its columns and its rows taking turns as queries. Pairs that pass are only candidates at first; see
 //! [`Queries`]. Memory is O(N k + N d), never O(N^2).
 //!
 //! Blocks meet as in a round-robin tournament: in each round every team of blocks has one opponent, so all meetings of a
 //! round run at once and nothing is locked. Every block meets itself before any other: where the order of the data means
 //! something, neighbours are found early and the rest fails the screen.
 
+mod block_scan;
 mod groups;
-mod meeting;
 mod queries;
-mod tournament;
+mod round_robin;
 
 use std::ops::Range;
 
+use block_scan::{BlockScan, PanelScratch};
 pub(super) use groups::{GROUP, set_bits, which};
-use meeting::{BlockScan, PanelScratch};
-use queries::{Finish, Queries};
-use tournament::{into_teams, play_rounds};
+use queries::{FinishQueries, Queries};
+use round_robin::{for_each_round, into_teams};
 
 use super::NeighbourRow;
 use super::nearest::Nearest;
@@ -117,11 +117,11 @@ fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec
     let blocks = (0..n).step_by(lanes).map(|first| first..(first + lanes).min(n));
     let blocks: Vec<_> = blocks.map(|queries| Queries::new(queries, k)).collect();
     let mut teams = into_teams(blocks, teams);
-    let meeting = BlockScan { points, screen, exec };
+    let scan = BlockScan { points, screen, exec };
     let scratch = || PanelScratch { panel: Vec::new(), products: vec![E::ZERO; lanes * lanes] };
-    exec.for_pieces(&mut teams, 1, scratch, |_, team, scratch| meeting.within(&mut team[0], scratch))?;
-    play_rounds(&mut teams, |pairs| {
-        exec.for_pieces(pairs, 1, scratch, |_, pair, scratch| meeting.between(pair[0].0, pair[0].1, scratch))
+    exec.for_pieces(&mut teams, 1, scratch, |_, team, scratch| scan.within(&mut team[0], scratch))?;
+    for_each_round(&mut teams, |pairs| {
+        exec.for_pieces(pairs, 1, scratch, |_, pair, scratch| scan.between(pair[0].0, pair[0].1, scratch))
     })?;
     let mut queries: Vec<Queries<E>> = teams.into_iter().flatten().collect();
     queries.sort_unstable_by_key(|queries| queries.first);
@@ -133,7 +133,7 @@ fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec
         || (),
         |_, task, ()| -> Result<()> {
             let (queries, found) = &mut task[0];
-            **found = pulp::Arch::new().dispatch(Finish { queries, points, bounds: screen.bounds() });
+            **found = pulp::Arch::new().dispatch(FinishQueries { queries, points, bounds: screen.bounds() });
             Ok(())
         },
     )?;

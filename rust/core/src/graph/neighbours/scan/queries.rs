@@ -11,7 +11,7 @@ use crate::graph::neighbours::screen::Bounds;
 
 /// A block of queries on its way through the points: for each, those that may be among its nearest.
 ///
-/// Comparing every point that passes would compare some `k ln(n / k)` of them. So they are only noted; when the note is
+/// Comparing every point that passes would compare some `k ln(n / k)` of them. So they are only candidates; when the note is
 /// full, the `k`-th smallest upper bound lowers the threshold and most of them drop out. What is left in the end, little
 /// more than `k`, is compared exactly.
 pub(super) struct Queries<E> {
@@ -20,12 +20,12 @@ pub(super) struct Queries<E> {
     /// Of each query: a point whose screened value is above this is not among the nearest.
     thresholds: Vec<E>,
     /// Points that passed, not yet compared: [`capacity`] places for each query.
-    noted: Vec<(E, u32)>,
+    candidates: Vec<(E, u32)>,
     /// How many of those places are taken.
     lengths: Vec<usize>,
     /// Points that have been compared.
     nearest: Vec<Nearest>,
-    /// Upper bounds of what one query has noted, while that is shortened.
+    /// Upper bounds of what one query has candidates, while that is shortened.
     uppers: Vec<f64>,
 }
 
@@ -36,7 +36,7 @@ impl<E: Real> Queries<E> {
             first: queries.start,
             k,
             thresholds: vec![E::INFINITY; n],
-            noted: vec![(E::ZERO, 0); n * capacity(k)],
+            candidates: vec![(E::ZERO, 0); n * capacity(k)],
             lengths: vec![0; n],
             nearest: vec![Nearest::new(k); n],
             uppers: Vec::with_capacity(capacity(k)),
@@ -69,7 +69,7 @@ impl<E: Real> Queries<E> {
                 let passed = which(group, group, |value, _| value <= self.thresholds[lane]);
                 for c in set_bits(passed) {
                     if from + c != lane {
-                        self.note(points, bounds, lane, self.first + from + c, group[c]);
+                        self.add(points, bounds, lane, self.first + from + c, group[c]);
                     }
                 }
             }
@@ -101,7 +101,7 @@ impl<E: Real> Queries<E> {
 
     /// Notes what the screen does not rule out; a column of the panel is a query, a row is a point.
     #[inline(always)]
-    fn sift_columns(&mut self, points: &impl Keys, bounds: &Bounds<E>, rows: Range<usize>, products: &[E]) {
+    fn filter_columns(&mut self, points: &impl Keys, bounds: &Bounds<E>, rows: Range<usize>, products: &[E]) {
         let two = E::ONE + E::ONE;
         for (j, row) in rows.zip(products.chunks_exact(self.len())) {
             let norm = bounds.norms[j];
@@ -109,7 +109,7 @@ impl<E: Real> Queries<E> {
                 let group = from..(from + GROUP).min(row.len());
                 let passed = which(&row[group.clone()], &self.thresholds[group], |p, t| norm - two * p <= t);
                 for lane in set_bits(passed).map(|c| from + c) {
-                    self.note(points, bounds, lane, j, norm - two * row[lane]);
+                    self.add(points, bounds, lane, j, norm - two * row[lane]);
                 }
             }
         }
@@ -117,7 +117,7 @@ impl<E: Real> Queries<E> {
 
     /// The same with the roles exchanged: a row of the panel is a query, a column is a point.
     #[inline(always)]
-    fn sift_rows(&mut self, points: &impl Keys, bounds: &Bounds<E>, columns: Range<usize>, products: &[E]) {
+    fn filter_rows(&mut self, points: &impl Keys, bounds: &Bounds<E>, columns: Range<usize>, products: &[E]) {
         let two = E::ONE + E::ONE;
         let norms = &bounds.norms[columns.clone()];
         for (lane, row) in products.chunks_exact(norms.len()).enumerate() {
@@ -126,7 +126,7 @@ impl<E: Real> Queries<E> {
                 let threshold = self.thresholds[lane];
                 let passed = which(&row[group.clone()], &norms[group], |p, norm| norm - two * p <= threshold);
                 for c in set_bits(passed).map(|c| from + c) {
-                    self.note(points, bounds, lane, columns.start + c, norms[c] - two * row[c]);
+                    self.add(points, bounds, lane, columns.start + c, norms[c] - two * row[c]);
                 }
             }
         }
@@ -134,21 +134,21 @@ impl<E: Real> Queries<E> {
 
     /// Notes a point that passed.
     #[inline(always)]
-    fn note(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize, point: usize, value: E) {
+    fn add(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize, point: usize, value: E) {
         let capacity = capacity(self.k);
-        self.noted[lane * capacity + self.lengths[lane]] = (value, point as u32);
+        self.candidates[lane * capacity + self.lengths[lane]] = (value, point as u32);
         self.lengths[lane] += 1;
         if self.lengths[lane] == capacity {
-            self.shorten(points, bounds, lane);
+            self.prune(points, bounds, lane);
         }
     }
 
     /// Lowers the threshold of a query and drops what is above it; compares the rest exactly if that did not help.
     #[inline(never)]
-    fn shorten(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize) {
+    fn prune(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize) {
         self.drop_distant(bounds, lane);
         if self.lengths[lane] > capacity(self.k) / 2 {
-            self.compare_noted(points, lane);
+            self.compare_candidates(points, lane);
             let bound = points.metric().largest_key(self.nearest[lane].bound());
             self.lower_threshold(lane, bounds.threshold(self.first + lane, bound));
         }
@@ -159,26 +159,26 @@ impl<E: Real> Queries<E> {
         let (threshold, first) = (self.thresholds[lane], lane * capacity(self.k));
         let mut kept = 0;
         for place in first..first + self.lengths[lane] {
-            let entry = self.noted[place];
-            self.noted[first + kept] = entry;
+            let entry = self.candidates[place];
+            self.candidates[first + kept] = entry;
             kept += usize::from(entry.0 <= threshold);
         }
         self.lengths[lane] = kept;
     }
 
-    /// Lowers the threshold of a query to the `k`-th smallest upper bound of what it noted.
+    /// Lowers the threshold of a query to the `k`-th smallest upper bound of what it candidates.
     fn lower_to_kth(&mut self, bounds: &Bounds<E>, lane: usize) {
         let (query, first) = (self.first + lane, lane * capacity(self.k));
-        let noted = &self.noted[first..first + self.lengths[lane]];
-        if noted.len() < self.k {
+        let candidates = &self.candidates[first..first + self.lengths[lane]];
+        if candidates.len() < self.k {
             return;
         }
         let upper = |&(value, j): &(E, u32)| value.to_f64() + bounds.spread(query, j as usize);
         self.uppers.clear();
-        self.uppers.extend(noted.iter().map(upper));
+        self.uppers.extend(candidates.iter().map(upper));
         let (_, &mut kth, _) = self.uppers.select_nth_unstable_by(self.k - 1, f64::total_cmp);
         // As above, the nearest point that surely does not coincide with the query must stay.
-        let distinct = noted.iter().filter(|(value, _)| bounds.is_distinct(query, *value)).map(upper);
+        let distinct = candidates.iter().filter(|(value, _)| bounds.is_distinct(query, *value)).map(upper);
         let threshold = kth.max(distinct.fold(f64::INFINITY, f64::min));
         self.lower_threshold(lane, E::from_f64(threshold));
     }
@@ -190,9 +190,9 @@ impl<E: Real> Queries<E> {
     }
 
     #[inline(always)]
-    fn compare_noted(&mut self, points: &impl Keys, lane: usize) {
+    fn compare_candidates(&mut self, points: &impl Keys, lane: usize) {
         let first = lane * capacity(self.k);
-        for &(_, j) in &self.noted[first..first + self.lengths[lane]] {
+        for &(_, j) in &self.candidates[first..first + self.lengths[lane]] {
             self.nearest[lane].offer(points.distance(self.first + lane, j as usize), j);
         }
         self.lengths[lane] = 0;
@@ -203,7 +203,7 @@ impl<E: Real> Queries<E> {
     fn finish(&mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<NeighbourRow> {
         for lane in 0..self.len() {
             self.drop_distant(bounds, lane);
-            self.compare_noted(points, lane);
+            self.compare_candidates(points, lane);
         }
         self.nearest.drain(..).map(NeighbourRow::from).collect()
     }
@@ -226,7 +226,7 @@ pub(super) enum Role {
 
 /// A panel to be sifted, as a type: [`pulp`] compiles it for each vector width, which it cannot do for what a closure
 /// calls unless the closure happens to be inlined.
-pub(super) struct Sift<'a, E, P> {
+pub(super) struct FilterPanel<'a, E, P> {
     pub queries: &'a mut Queries<E>,
     pub points: &'a P,
     pub bounds: &'a Bounds<E>,
@@ -234,28 +234,28 @@ pub(super) struct Sift<'a, E, P> {
     pub products: &'a [E],
 }
 
-impl<E: Real, P: Keys> pulp::WithSimd for Sift<'_, E, P> {
+impl<E: Real, P: Keys> pulp::WithSimd for FilterPanel<'_, E, P> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Self { queries, points, bounds, role, products } = self;
         match role {
-            Role::Columns(rows) => queries.sift_columns(points, bounds, rows, products),
-            Role::Rows(columns) => queries.sift_rows(points, bounds, columns, products),
+            Role::Columns(rows) => queries.filter_columns(points, bounds, rows, products),
+            Role::Rows(columns) => queries.filter_rows(points, bounds, columns, products),
             Role::Both => queries.start(points, bounds, products),
         }
     }
 }
 
 /// The end of a block of queries, as a type for the same reason.
-pub(super) struct Finish<'a, E, P> {
+pub(super) struct FinishQueries<'a, E, P> {
     pub queries: &'a mut Queries<E>,
     pub points: &'a P,
     pub bounds: &'a Bounds<E>,
 }
 
-impl<E: Real, P: Keys> pulp::WithSimd for Finish<'_, E, P> {
+impl<E: Real, P: Keys> pulp::WithSimd for FinishQueries<'_, E, P> {
     type Output = Vec<NeighbourRow>;
 
     #[inline(always)]

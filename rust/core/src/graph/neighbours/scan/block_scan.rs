@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::queries::{Queries, Role, Sift};
+use super::queries::{FilterPanel, Queries, Role};
 use crate::graph::neighbours::points::Keys;
 use crate::graph::neighbours::screen::Screen;
 use crate::ground::exec::Exec;
@@ -29,7 +29,7 @@ impl<P: Keys, S> BlockScan<'_, P, S> {
     {
         for own in &mut *team {
             self.products(own, own.range(), scratch)?;
-            self.sift(own, Role::Both, scratch);
+            self.filter(own, Role::Both, scratch);
         }
         for i in 1..team.len() {
             let (before, own) = team.split_at_mut(i);
@@ -51,8 +51,8 @@ impl<P: Keys, S> BlockScan<'_, P, S> {
         for own in team {
             for other in &mut *opponents {
                 self.products(own, other.range(), scratch)?;
-                self.sift(own, Role::Columns(other.range()), scratch);
-                self.sift(other, Role::Rows(own.range()), scratch);
+                self.filter(own, Role::Columns(other.range()), scratch);
+                self.filter(other, Role::Rows(own.range()), scratch);
             }
         }
         Ok(())
@@ -71,12 +71,12 @@ impl<P: Keys, S> BlockScan<'_, P, S> {
         Ok(())
     }
 
-    fn sift<E: Real>(&self, queries: &mut Queries<E>, role: Role, scratch: &PanelScratch<E>)
+    fn filter<E: Real>(&self, queries: &mut Queries<E>, role: Role, scratch: &PanelScratch<E>)
     where
         S: Screen<E>,
     {
         let Self { points, screen, .. } = self;
         let products = &scratch.products;
-        pulp::Arch::new().dispatch(Sift { queries, points: *points, bounds: screen.bounds(), role, products });
+        pulp::Arch::new().dispatch(FilterPanel { queries, points: *points, bounds: screen.bounds(), role, products });
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn into_teams<B>(blocks: Vec<B>, count: usize) -> Vec<Vec<B>> {
 
 /// Hands out every pair of teams once, in rounds of pairs that have no team in common (the circle method: the first stays,
 /// the others move on by one place a round).
-pub(super) fn play_rounds<T: Default>(
+pub(super) fn for_each_round<T: Default>(
     teams: &mut Vec<T>,
     mut round: impl FnMut(&mut [(&mut T, &mut T)]) -> Result<()>,
 ) -> Result<()> {
@@ -37,7 +37,7 @@ mod tests {
         for count in 1..9_usize {
             let mut teams: Vec<Option<usize>> = (0..count).map(Some).collect();
             let mut met = Vec::new();
-            play_rounds(&mut teams, |pairs| {
+            for_each_round(&mut teams, |pairs| {
                 met.extend(pairs.iter().filter_map(|(a, b)| Some((a.or(None)?.min((**b)?), a.or(None)?.max((**b)?)))));
                 Ok(())
             })
