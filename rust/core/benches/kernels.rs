@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput};
+use mdt_core::graph::neighbours::{Features, Method, Metric, nearest_neighbours};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Member, OperatorSet, Pruning, Trajectory, Transition};
 
 const STATES: usize = 100_000;
@@ -99,7 +99,7 @@ fn neighbours(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("neighbours");
     for (n, dimension, method) in [(5000, 100, Method::Scan), (20_000, 3, Method::Tree)] {
         let data = uniform(n * dimension, 4);
-        let points = Coordinates::Dense { data: &data, dimension };
+        let points = Features::Dense { data: &data, dimension };
         group.bench_function(format!("{method:?}/{n}x{dimension}"), |bencher| {
             bencher.iter(|| nearest_neighbours(black_box(points), NEIGHBOURS, Metric::Euclidean, method, &exec));
         });

@@ -1,6 +1,6 @@
 //! What many clusterings of the same points agree on, without any N x N matrix.
 //!
-//! `H` has a column for each cluster of each member, 1 where a point belongs to it: `(H H^T)_ij` is the number of members that put
+//! `H` has a column for each cluster of each clustering, 1 where a point belongs to it: `(H H^T)_ij` is the number of clusterings that put
 //! `i` and `j` together. Its leading eigenvectors, which are the leading left singular vectors of `H`, are coordinates in which points
 //! that are often together are close. A product with `H H^T` is two passes over the labels: sums over clusters, and back.
 
@@ -13,48 +13,48 @@ use crate::{Error, Real, Result};
 /// Rows that one thread sums, and whose sums are added in order.
 const ROWS: usize = 8192;
 
-/// The clusterings: for each point its cluster in each member, clusters numbered through all members.
+/// The clusterings: for each point its cluster in each clustering, clusters numbered through all clusterings.
 #[derive(Debug)]
-pub struct Memberships {
+pub struct Coassociation {
     clusters: Vec<u32>,
-    members: usize,
+    clusterings: usize,
     total: usize,
 }
 
-impl Memberships {
-    /// `labels`: row by row the labels of each member; any numbers below `n_labels`.
-    pub fn new(labels: &[u32], members: usize, n_labels: usize) -> Result<Self> {
-        if members == 0 || labels.is_empty() || !labels.len().is_multiple_of(members) {
+impl Coassociation {
+    /// `labels`: row by row the labels of each clustering; any numbers below `n_labels`.
+    pub fn new(labels: &[u32], clusterings: usize, n_labels: usize) -> Result<Self> {
+        if clusterings == 0 || labels.is_empty() || !labels.len().is_multiple_of(clusterings) {
             let got = labels.len();
             return Err(Error::Invalid(format!(
-                "expected labels of {members} members for each point, got {got} in all"
+                "expected labels of {clusterings} clusterings for each point, got {got} in all"
             )));
         }
         if let Some(label) = labels.iter().find(|&&label| label as usize >= n_labels) {
             return Err(Error::Invalid(format!("labels: expected numbers below {n_labels}, got {label}")));
         }
-        let n = labels.len() / members;
+        let n = labels.len() / clusterings;
         let mut clusters = vec![0; labels.len()];
-        for (member, row) in labels.chunks_exact(n).enumerate() {
+        for (clustering, row) in labels.chunks_exact(n).enumerate() {
             for (i, &label) in row.iter().enumerate() {
-                clusters[i * members + member] = (member * n_labels) as u32 + label;
+                clusters[i * clusterings + clustering] = (clustering * n_labels) as u32 + label;
             }
         }
-        Ok(Self { clusters, members, total: members * n_labels })
+        Ok(Self { clusters, clusterings, total: clusterings * n_labels })
     }
 
     /// Clusters of each point.
     fn points(&self) -> impl Iterator<Item = &[u32]> {
-        self.clusters.chunks_exact(self.members)
+        self.clusters.chunks_exact(self.clusterings)
     }
 }
 
-impl<T: Real> LinearMap<T> for Memberships {
+impl<T: Real> LinearMap<T> for Coassociation {
     fn n(&self) -> usize {
-        self.clusters.len() / self.members
+        self.clusters.len() / self.clusterings
     }
 
-    /// `H H^T x / members`, which is its own transpose.
+    /// `H H^T x / clusterings`, which is its own transpose.
     fn apply(&self, x: &[T], cols: usize, _: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         let n = x.len() / cols;
         let parts = exec.map(n.div_ceil(ROWS), |piece| {
@@ -71,15 +71,15 @@ impl<T: Real> LinearMap<T> for Memberships {
         for part in parts {
             sums.iter_mut().zip(part).for_each(|(s, v)| *s += v);
         }
-        let share = 1.0 / self.members as f64;
+        let share = 1.0 / self.clusterings as f64;
         exec.for_pieces(
             out,
             ROWS * cols,
             || vec![0.0; cols],
             |first, piece, total| -> Result<()> {
-                let from = first / cols * self.members;
+                let from = first / cols * self.clusterings;
                 for (row, clusters) in
-                    piece.chunks_exact_mut(cols).zip(self.clusters[from..].chunks_exact(self.members))
+                    piece.chunks_exact_mut(cols).zip(self.clusters[from..].chunks_exact(self.clusterings))
                 {
                     total.fill(0.0);
                     for &cluster in clusters {
@@ -94,8 +94,8 @@ impl<T: Real> LinearMap<T> for Memberships {
     }
 }
 
-/// The leading eigenvectors of `H H^T / members`, row-major, and their values.
-pub fn consensus(labels: &Memberships, settings: &SvdSettings, exec: &Exec) -> Result<Svd<f64>> {
+/// The leading eigenvectors of `H H^T / clusterings`, row-major, and their values.
+pub fn consensus(labels: &Coassociation, settings: &SvdSettings, exec: &Exec) -> Result<Svd<f64>> {
     svd(labels, settings, Start::Random, exec)
 }
 
@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn the_product_counts_who_is_together() {
-        // Three members, four points.
+        // Three clusterings, four points.
         let labels = [0, 0, 1, 1, 0, 1, 1, 1, 2, 2, 2, 0];
-        let together = Memberships::new(&labels, 3, 3).unwrap();
+        let together = Coassociation::new(&labels, 3, 3).unwrap();
         let unit: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k % 5 == 0))).collect();
         let mut out = vec![0.0; 16];
         together.apply(&unit, 4, Direction::Forward, &mut out, &Exec::with_threads(2)).unwrap();
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn strange_labels_are_refused() {
-        assert!(Memberships::new(&[0, 1, 2], 2, 3).is_err());
-        assert!(Memberships::new(&[], 0, 3).is_err());
-        assert!(Memberships::new(&[0, 3], 1, 3).is_err());
+        assert!(Coassociation::new(&[0, 1, 2], 2, 3).is_err());
+        assert!(Coassociation::new(&[], 0, 3).is_err());
+        assert!(Coassociation::new(&[0, 3], 1, 3).is_err());
     }
 }

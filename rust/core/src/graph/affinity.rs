@@ -22,9 +22,9 @@ const ROWS_PER_BLOCK: usize = 4096;
 #[derive(Debug, Clone, Copy)]
 pub enum Kernel<'a> {
     /// `exp(-(d / h_i) (d / h_j))`
-    Squared(Widths<'a>),
+    Squared(Bandwidths<'a>),
     /// `exp(-d / sqrt(h_i h_j))`
-    Linear(Widths<'a>),
+    Linear(Bandwidths<'a>),
     /// 1 for every neighbour.
     Binary,
     /// The graph holds affinities already.
@@ -33,14 +33,14 @@ pub enum Kernel<'a> {
 
 /// The width of the kernel, the same everywhere or for each point its own.
 #[derive(Debug, Clone, Copy)]
-pub enum Widths<'a> {
+pub enum Bandwidths<'a> {
     /// One width.
     Common(f64),
     /// A width for each point.
     PerPoint(&'a [f64]),
 }
 
-impl Widths<'_> {
+impl Bandwidths<'_> {
     #[inline]
     pub(crate) fn at(&self, i: usize) -> f64 {
         match self {
@@ -65,7 +65,7 @@ impl Kernel<'_> {
     pub(crate) fn exponent(&self, own: f64, j: usize, d: f64) -> f64 {
         match self {
             Self::Squared(h) => (d / own) * (d / h.at(j)),
-            Self::Linear(Widths::Common(h)) => d / h,
+            Self::Linear(Bandwidths::Common(h)) => d / h,
             Self::Linear(h) => d / (own.sqrt() * h.at(j).sqrt()),
             Self::Binary | Self::Given => 0.0,
         }
@@ -105,7 +105,7 @@ pub fn symmetric_affinity<T: Real>(
 ) -> Result<Csr<T>> {
     let n = graph.n_rows();
     Error::check_size("graph columns", n, graph.n_cols())?;
-    if let Kernel::Squared(Widths::PerPoint(h)) | Kernel::Linear(Widths::PerPoint(h)) = kernel {
+    if let Kernel::Squared(Bandwidths::PerPoint(h)) | Kernel::Linear(Bandwidths::PerPoint(h)) = kernel {
         Error::check_size("bandwidths", n, h.len())?;
     }
     let mut forward = graph.clone();

@@ -7,10 +7,10 @@
 //!
 //! Cost: O(edges).
 
-use crate::graph::affinity::{Kernel, Symmetrize, Widths};
+use crate::graph::affinity::{Bandwidths, Kernel, Symmetrize};
+use crate::graph::neighbours::ChosenBy;
 use crate::ground::csr::{Csr, RowBlock, sum_segments};
 use crate::ground::exec::Exec;
-use crate::graph::neighbours::Side;
 use crate::{Error, Result};
 
 /// Rows handled by one thread at a time.
@@ -22,13 +22,13 @@ pub struct CrossRows<'a> {
     /// Distances from new points to training points (affinities for [`Kernel::Given`]).
     pub edges: &'a Csr<f64>,
     /// Who chose whom, for each entry.
-    pub sides: &'a [Side],
+    pub chosen_by: &'a [ChosenBy],
     /// Where a new point goes that has no affinity to anyone.
     pub nearest: &'a [u32],
     /// The kernel, with the widths of the training points.
     pub kernel: Kernel<'a>,
     /// The widths of the new points.
-    pub own: Widths<'a>,
+    pub own: Bandwidths<'a>,
     /// How the two directions are combined.
     pub symmetrize: Symmetrize,
     /// What anisotropic normalisation multiplies each training point's column by.
@@ -38,12 +38,12 @@ pub struct CrossRows<'a> {
 impl CrossRows<'_> {
     fn check(&self) -> Result<()> {
         let (m, n) = (self.edges.n_rows(), self.edges.n_cols());
-        Error::check_size("sides", self.edges.nnz(), self.sides.len())?;
+        Error::check_size("chosen_by", self.edges.nnz(), self.chosen_by.len())?;
         Error::check_size("nearest points", m, self.nearest.len())?;
-        if let Kernel::Squared(Widths::PerPoint(h)) | Kernel::Linear(Widths::PerPoint(h)) = self.kernel {
+        if let Kernel::Squared(Bandwidths::PerPoint(h)) | Kernel::Linear(Bandwidths::PerPoint(h)) = self.kernel {
             Error::check_size("bandwidths", n, h.len())?;
         }
-        if let Widths::PerPoint(h) = self.own {
+        if let Bandwidths::PerPoint(h) = self.own {
             Error::check_size("bandwidths of new points", m, h.len())?;
         }
         if let Some(density) = self.density {
@@ -57,12 +57,14 @@ impl CrossRows<'_> {
 
     /// Affinities of row `i` up to a common factor, with their columns.
     fn affinities(&self, i: usize, row: &mut Vec<(u32, f64)>) {
-        let sides = &self.sides[self.edges.range(i)];
+        let chosen_by = &self.chosen_by[self.edges.range(i)];
         let (columns, values) = self.edges.row(i);
         let own = self.own.at(i);
         let one = |chosen: bool| f64::from(u8::from(chosen));
-        let weight = |side: Side| self.symmetrize.combine(one(side.is_near()), one(side.is_within()));
-        let entries = columns.iter().zip(values).zip(sides).map(|((&j, &v), &side)| (j, v, weight(side)));
+        let weight = |chosen_by: ChosenBy| {
+            self.symmetrize.combine(one(chosen_by.by_new_point()), one(chosen_by.by_training_point()))
+        };
+        let entries = columns.iter().zip(values).zip(chosen_by).map(|((&j, &v), &chosen_by)| (j, v, weight(chosen_by)));
         let entries = entries.filter(|&(_, _, weight)| weight > 0.0);
         row.clear();
         if let Kernel::Given = self.kernel {
@@ -80,19 +82,28 @@ impl CrossRows<'_> {
     }
 }
 
+/// The transition rows of new points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRows {
+    /// The first steps of the new points, a row for each.
+    pub matrix: Csr<f64>,
+    /// New points without affinity to any training point; their only step leads to the nearest.
+    pub isolated: Vec<u32>,
+}
+
 /// The transition rows of new points, and which of them had no affinity at all: those go to their nearest point.
-pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<(Csr<f64>, Vec<u32>)> {
+pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<NewRows> {
     rows.check()?;
     let m = rows.edges.n_rows();
     let made = exec.map(m.div_ceil(ROWS_PER_BLOCK), |b| {
-        let (mut block, mut lonely) = (RowBlock::default(), Vec::new());
+        let (mut block, mut isolated) = (RowBlock::default(), Vec::new());
         let (mut row, mut values) = (Vec::new(), Vec::new());
         for i in b * ROWS_PER_BLOCK..((b + 1) * ROWS_PER_BLOCK).min(m) {
             let start = block.indices.len();
             rows.affinities(i, &mut row);
             if row.is_empty() {
                 row.push((rows.nearest[i], 1.0));
-                lonely.push(i as u32);
+                isolated.push(i as u32);
             }
             values.clear();
             values.extend(row.iter().map(|&(_, v)| v));
@@ -103,10 +114,10 @@ pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<(Csr<f64>, Vec<u32
             row.iter().for_each(|&(j, v)| block.push(j, v / sum));
             block.end_row(start);
         }
-        Ok((block, lonely))
+        Ok((block, isolated))
     })?;
-    let (blocks, lonely): (Vec<_>, Vec<_>) = made.into_iter().unzip();
-    Ok((Csr::from_row_blocks(rows.edges.n_cols(), blocks), lonely.concat()))
+    let (blocks, isolated): (Vec<_>, Vec<_>) = made.into_iter().unzip();
+    Ok(NewRows { matrix: Csr::from_row_blocks(rows.edges.n_cols(), blocks), isolated: isolated.concat() })
 }
 
 #[cfg(test)]
@@ -114,40 +125,47 @@ mod tests {
     use super::*;
 
     /// The rows of two new points with one-sided edges at these distances.
-    fn rows(kernel: Kernel<'_>, own: Widths<'_>, symmetrize: Symmetrize, distances: [f64; 4]) -> (Csr<f64>, Vec<u32>) {
+    fn rows(kernel: Kernel<'_>, own: Bandwidths<'_>, symmetrize: Symmetrize, distances: [f64; 4]) -> NewRows {
         let edges = Csr::new(3, vec![0, 2, 4], vec![0, 1, 1, 2], distances.to_vec()).unwrap();
-        let sides = [Side::Near, Side::Both, Side::Near, Side::Within];
+        let chosen_by = [ChosenBy::NewPoint, ChosenBy::Both, ChosenBy::NewPoint, ChosenBy::TrainingPoint];
         let nearest = [1, 2];
-        let parts =
-            CrossRows { edges: &edges, sides: &sides, nearest: &nearest, kernel, own, symmetrize, density: None };
+        let parts = CrossRows {
+            edges: &edges,
+            chosen_by: &chosen_by,
+            nearest: &nearest,
+            kernel,
+            own,
+            symmetrize,
+            density: None,
+        };
         cross_rows(parts, &Exec::with_threads(1)).unwrap()
     }
 
     #[test]
     fn directions_are_combined_and_rows_sum_to_one() {
-        let (mean, _) = rows(Kernel::Binary, Widths::Common(1.0), Symmetrize::Mean, [1.0; 4]);
-        assert_eq!(mean.row(0), (&[0_u32, 1][..], &[1.0 / 3.0, 2.0 / 3.0][..]));
-        let (min, lonely) = rows(Kernel::Binary, Widths::Common(1.0), Symmetrize::Min, [1.0; 4]);
-        assert_eq!(min.row(0), (&[1_u32][..], &[1.0][..]));
-        assert_eq!((min.row(1), lonely), ((&[2_u32][..], &[1.0][..]), vec![1]));
+        let mean = rows(Kernel::Binary, Bandwidths::Common(1.0), Symmetrize::Mean, [1.0; 4]);
+        assert_eq!(mean.matrix.row(0), (&[0_u32, 1][..], &[1.0 / 3.0, 2.0 / 3.0][..]));
+        let min = rows(Kernel::Binary, Bandwidths::Common(1.0), Symmetrize::Min, [1.0; 4]);
+        assert_eq!(min.matrix.row(0), (&[1_u32][..], &[1.0][..]));
+        assert_eq!((min.matrix.row(1), min.isolated), ((&[2_u32][..], &[1.0][..]), vec![1]));
     }
 
     #[test]
     fn affinities_that_underflow_keep_their_ratios() {
-        let kernel = Kernel::Linear(Widths::Common(1.0));
-        let (far, lonely) = rows(kernel, Widths::Common(1.0), Symmetrize::Max, [1e6, 1e6 + 1.0, 1e6, 1e6]);
+        let kernel = Kernel::Linear(Bandwidths::Common(1.0));
+        let far = rows(kernel, Bandwidths::Common(1.0), Symmetrize::Max, [1e6, 1e6 + 1.0, 1e6, 1e6]);
         let ratio = (-1.0_f64).exp();
-        assert!((far.row(0).1[1] - ratio / (1.0 + ratio)).abs() < 1e-15);
-        assert!(lonely.is_empty());
+        assert!((far.matrix.row(0).1[1] - ratio / (1.0 + ratio)).abs() < 1e-15);
+        assert!(far.isolated.is_empty());
     }
 
     #[test]
     fn each_point_has_its_own_width() {
         let (own, widths) = ([1.0, 2.0], [1.0, 4.0, 4.0]);
-        let kernel = Kernel::Squared(Widths::PerPoint(&widths));
-        let (made, _) = rows(kernel, Widths::PerPoint(&own), Symmetrize::Max, [1.0, 2.0, 0.0, 2.0]);
-        assert_eq!(made.row(0).1, [0.5, 0.5]);
+        let kernel = Kernel::Squared(Bandwidths::PerPoint(&widths));
+        let made = rows(kernel, Bandwidths::PerPoint(&own), Symmetrize::Max, [1.0, 2.0, 0.0, 2.0]);
+        assert_eq!(made.matrix.row(0).1, [0.5, 0.5]);
         let affinity = (-0.5_f64).exp();
-        assert!((made.row(1).1[1] - affinity / (1.0 + affinity)).abs() < 1e-15);
+        assert!((made.matrix.row(1).1[1] - affinity / (1.0 + affinity)).abs() < 1e-15);
     }
 }

@@ -15,7 +15,7 @@ use crate::walk::operator_set::OperatorSet;
 use crate::{Error, Real, Result};
 
 /// Below this many points a block of 16 doubles a point fits the cache as it is.
-const LARGE: usize = 1 << 14;
+pub(crate) const LARGE: usize = 1 << 14;
 
 /// A set in a kinder order.
 #[derive(Debug)]

@@ -22,4 +22,5 @@ pub(crate) use embedding::embed_in_order;
 pub use embedding::{Coordinates, Decomposition, Embedding, EmbeddingSettings, embed};
 pub use maps::Scaled;
 pub use multiview::embed_multiview;
+pub(crate) use svd::basis_columns;
 pub use svd::{Accuracy, Start, Svd, SvdSettings, random_start, start_columns, svd};

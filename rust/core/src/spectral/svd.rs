@@ -113,7 +113,7 @@ struct Widths {
 impl Widths {
     fn new(rank: usize, n: usize) -> Self {
         let block = Self::block_for(rank);
-        Self { block, most: (2 * rank + 8 * block).min(n / 2), kept: rank + block }
+        Self { block, most: basis_columns(rank).min(n / 2), kept: rank + block }
     }
 
     /// Columns of a block for so many triplets yet to be found.
@@ -147,6 +147,11 @@ pub enum Start<'a, T> {
 #[must_use]
 pub fn start_columns(rank: usize) -> usize {
     Widths::block_for(rank)
+}
+
+/// Columns of a basis before it is restarted, if there are twice as many points.
+pub(crate) fn basis_columns(rank: usize) -> usize {
+    2 * rank + 8 * start_columns(rank)
 }
 
 /// The orthonormal block that [`Start::Random`] begins with; None where a matrix of this size is decomposed as a whole.

@@ -1,96 +1,14 @@
 //! k-means and quality against plain definitions, and the same bits on any number of threads.
 
-use crate::samples::Random;
+use crate::oracle::{by_class, mean, squared_distance};
+use crate::samples::{Random, blobs, labels, sparse_rows};
 use mdt_core::Real;
+use mdt_core::cluster::k_means::{KMeans, KMeansSettings, k_means};
+use mdt_core::cluster::quality::{Sample, calinski_harabasz, davies_bouldin, silhouette};
+use mdt_core::graph::neighbours::Features;
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::cluster::k_means::{KMeans, KMeansSettings, k_means};
-use mdt_core::graph::neighbours::Coordinates;
-use mdt_core::cluster::quality::{Sample, calinski_harabasz, davies_bouldin, silhouette};
 use proptest::prelude::*;
-
-fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
-fn mean(points: &[Vec<f64>]) -> Vec<f64> {
-    (0..points[0].len()).map(|j| points.iter().map(|p| p[j]).sum::<f64>() / points.len() as f64).collect()
-}
-
-/// Points by class, as definitions want them.
-fn by_class(points: &[Vec<f64>], labels: &[u32], k: usize) -> Vec<Vec<Vec<f64>>> {
-    (0..k as u32)
-        .map(|c| points.iter().zip(labels).filter(|(_, l)| **l == c).map(|(p, _)| p.clone()).collect())
-        .collect()
-}
-
-fn plain_calinski_harabasz(points: &[Vec<f64>], labels: &[u32], k: usize) -> f64 {
-    let centre = mean(points);
-    let (mut between, mut within) = (0.0, 0.0);
-    for class in by_class(points, labels, k) {
-        let own = mean(&class);
-        between += class.len() as f64 * squared_distance(&own, &centre);
-        within += class.iter().map(|p| squared_distance(p, &own)).sum::<f64>();
-    }
-    between * (points.len() - k) as f64 / (within * (k - 1) as f64)
-}
-
-fn plain_davies_bouldin(points: &[Vec<f64>], labels: &[u32], k: usize) -> f64 {
-    let classes = by_class(points, labels, k);
-    let means: Vec<Vec<f64>> = classes.iter().map(|c| mean(c)).collect();
-    let width = |c: usize| {
-        classes[c].iter().map(|p| squared_distance(p, &means[c]).sqrt()).sum::<f64>() / classes[c].len() as f64
-    };
-    let ratio = |a: usize, b: usize| (width(a) + width(b)) / squared_distance(&means[a], &means[b]).sqrt();
-    let worst = |a: usize| (0..k).filter(|&b| b != a).map(|b| ratio(a, b)).fold(0.0, f64::max);
-    (0..k).map(worst).sum::<f64>() / k as f64
-}
-
-fn plain_silhouette(points: &[Vec<f64>], labels: &[u32], k: usize) -> f64 {
-    let classes = by_class(points, labels, k);
-    let of_point = |(p, &own): (&Vec<f64>, &u32)| {
-        let total = |c: usize| classes[c].iter().map(|q| squared_distance(p, q).sqrt()).sum::<f64>();
-        let own = own as usize;
-        if classes[own].len() == 1 {
-            return 0.0;
-        }
-        let a = total(own) / (classes[own].len() - 1) as f64;
-        let b = (0..k).filter(|&c| c != own).map(|c| total(c) / classes[c].len() as f64).fold(f64::INFINITY, f64::min);
-        (b - a) / a.max(b)
-    };
-    points.iter().zip(labels).map(of_point).sum::<f64>() / points.len() as f64
-}
-
-/// Labels that use all of `0..k`.
-fn labels(n: usize, k: usize, seed: u64) -> Vec<u32> {
-    let mut random = Random(seed);
-    (0..n).map(|i| if i < k { i as u32 } else { random.below(k) as u32 }).collect()
-}
-
-fn sparse_rows<T: Real>(n: usize, columns: usize, per_row: usize, seed: u64) -> Csr<T> {
-    let mut random = Random(seed);
-    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-    for _ in 0..n {
-        let mut row: Vec<u32> = (0..per_row).map(|_| random.below(columns) as u32).collect();
-        row.sort_unstable();
-        row.dedup();
-        values.extend(row.iter().map(|_| T::from_f64(0.1 + random.unit())));
-        indices.extend(row);
-        indptr.push(indices.len() as u64);
-    }
-    Csr::new(columns, indptr, indices, values).unwrap()
-}
-
-fn to_dense(rows: &Csr<f64>) -> Vec<Vec<f64>> {
-    (0..rows.n_rows())
-        .map(|i| {
-            let mut line = vec![0.0; rows.n_cols()];
-            let (columns, values) = rows.row(i);
-            columns.iter().zip(values).for_each(|(&j, &v)| line[j as usize] = v);
-            line
-        })
-        .collect()
-}
 
 fn assert_close(got: f64, expected: f64, what: &str) {
     assert!((got - expected).abs() <= 1e-9 * expected.abs().max(1e-3), "{what}: {got} instead of {expected}");
@@ -98,15 +16,15 @@ fn assert_close(got: f64, expected: f64, what: &str) {
 
 fn check_scores(rows: &Csr<f64>, labels: &[u32], k: usize) {
     let exec = Exec::with_threads(2);
-    let dense = to_dense(rows);
+    let dense = crate::oracle::dense(rows);
     let flat: Vec<f64> = dense.concat();
-    for points in [Coordinates::Sparse(rows), Coordinates::Dense { data: &flat, dimension: rows.n_cols() }] {
+    for points in [Features::Sparse(rows), Features::Dense { data: &flat, dimension: rows.n_cols() }] {
         let got = calinski_harabasz(points, labels, k, &exec).unwrap();
-        assert_close(got, plain_calinski_harabasz(&dense, labels, k), "Calinski-Harabasz");
+        assert_close(got, crate::oracle::calinski_harabasz(&dense, labels, k), "Calinski-Harabasz");
         let got = davies_bouldin(points, labels, k, &exec).unwrap();
-        assert_close(got, plain_davies_bouldin(&dense, labels, k), "Davies-Bouldin");
+        assert_close(got, crate::oracle::davies_bouldin(&dense, labels, k), "Davies-Bouldin");
         let got = silhouette(points, labels, k, None, &exec).unwrap();
-        assert_close(got, plain_silhouette(&dense, labels, k), "silhouette");
+        assert_close(got, crate::oracle::silhouette(&dense, labels, k), "silhouette");
         // A sample of everything is everything.
         let all = Some(Sample { size: labels.len(), seed: 3 });
         assert_close(silhouette(points, labels, k, all, &exec).unwrap(), got, "full sample");
@@ -159,18 +77,6 @@ proptest! {
     }
 }
 
-fn blobs<T: Real>(n: usize, dimension: usize, groups: usize, spread: f64, seed: u64) -> Vec<T> {
-    let mut random = Random(seed);
-    let centers: Vec<f64> = random.block(groups * dimension);
-    (0..n)
-        .flat_map(|i| {
-            let g = i % groups;
-            (0..dimension).map(|j| centers[g * dimension + j] + spread * random.unit()).collect::<Vec<_>>()
-        })
-        .map(T::from_f64)
-        .collect()
-}
-
 fn bits(found: &KMeans) -> Vec<u64> {
     let numbers = found.centers.iter().chain([&found.inertia]).map(|v| v.to_bits());
     found.labels.iter().map(|&l| u64::from(l)).chain(numbers).chain([found.iterations as u64]).collect()
@@ -194,7 +100,7 @@ fn k_means_does_not_depend_on_threads() {
 
 #[test]
 fn quality_does_not_depend_on_threads() {
-    fn check<T: Real>(points: Coordinates<'_, T>, what: &str) {
+    fn check<T: Real>(points: Features<'_, T>, what: &str) {
         let k = 9;
         let labels = labels(points.len(), k, 4);
         let run = |threads| {
@@ -211,9 +117,9 @@ fn quality_does_not_depend_on_threads() {
         assert!([2, 3, 8].into_iter().all(|threads| run(threads) == expected), "{what}");
     }
     let rows: Csr<f64> = sparse_rows(10_000, 10_000, 12, 1);
-    check(Coordinates::Sparse(&rows), "sparse");
+    check(Features::Sparse(&rows), "sparse");
     let points: Vec<f32> = blobs(10_000, 9, 5, 1.0, 2);
-    check(Coordinates::Dense { data: &points, dimension: 9 }, "dense");
+    check(Features::Dense { data: &points, dimension: 9 }, "dense");
 }
 
 #[test]
@@ -240,7 +146,7 @@ fn a_sample_without_two_classes_is_refused() {
     let mut labels = vec![0; 1000];
     labels[500] = 1;
     let points: Vec<f64> = Random(1).block(1000);
-    let points = Coordinates::Dense { data: &points, dimension: 1 };
+    let points = Features::Dense { data: &points, dimension: 1 };
     let sample = Some(Sample { size: 5, seed: 1 });
     let message = silhouette(points, &labels, 2, sample, &Exec::with_threads(1)).unwrap_err().to_string();
     assert!(message.contains("sample_size: expected a sample with between 2 and 4 classes, got 1"), "{message}");

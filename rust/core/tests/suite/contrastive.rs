@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::samples::Random;
+use crate::samples::{Random, one_hot, simplex};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
 use mdt_core::{Contrastive, ContrastiveLoss, Error, Landing, Member, OperatorSet, Real, Trajectory, Transition};
@@ -32,15 +32,6 @@ fn local_set<T: Real>(n: usize) -> OperatorSet<T> {
     let walks = vec![Arc::new(crate::samples::reversible(n, 5, 1)), Arc::new(crate::samples::reversible(n, 4, 1))];
     let members = vec![Member::Walk(0), Member::Walk(1), Member::Identity, Member::Power { base: 1, exponent: 2 }];
     OperatorSet::new(walks, members).unwrap()
-}
-
-fn simplex(steps: usize, members: usize, seed: u64) -> Vec<f64> {
-    let mut weights: Vec<f64> = Random(seed).block(steps * members);
-    for row in weights.chunks_mut(members) {
-        let sum: f64 = row.iter().sum();
-        row.iter_mut().for_each(|w| *w /= sum);
-    }
-    weights
 }
 
 fn evaluate<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive<'_>, threads: usize) -> ContrastiveLoss {
@@ -117,13 +108,10 @@ fn loss_and_gradient_equal_the_dense_ones() {
 fn members_without_weight_have_a_gradient_too() {
     let set = set::<f64>(40);
     let members = set.members().len();
-    for letters in [[0, 0, 0], [1, 2, 0], [3, 1, 4], [7, 6, 5], [2, 2, 2]] {
-        let word: Vec<f64> = letters.iter().flat_map(|&l| (0..members).map(move |m| f64::from(l == m))).collect();
-        assert_agrees(&set, &word, ALL);
+    for sequence in [[0, 0, 0], [1, 2, 0], [3, 1, 4], [7, 6, 5], [2, 2, 2]] {
+        assert_agrees(&set, &one_hot(&sequence, members), ALL);
     }
-    let set = local_set::<f64>(170);
-    let word: Vec<f64> = [1, 0].iter().flat_map(|&l| (0..4).map(move |m| f64::from(l == m))).collect();
-    assert_agrees(&set, &word, ALL);
+    assert_agrees(&local_set::<f64>(170), &one_hot(&[1, 0], 4), ALL);
 }
 
 #[test]

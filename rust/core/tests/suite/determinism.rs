@@ -4,21 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::samples::Random;
-use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use crate::samples::{Random, bits, matrix_bits};
+use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize, symmetric_affinity};
+use mdt_core::graph::neighbours::{ApproximateSettings, Features, Method, Metric, nearest_neighbours};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
-
-fn bits<T: Real>(values: &[T]) -> Vec<u64> {
-    values.iter().map(|v| v.to_f64().to_bits()).collect()
-}
-
-fn matrix_bits<T: Real>(matrix: &Csr<T>) -> Vec<u64> {
-    let indices = matrix.indices().iter().map(|&j| u64::from(j));
-    matrix.indptr().iter().copied().chain(indices).chain(bits(matrix.values())).collect()
-}
 
 /// Runs on 1, 2, 3 and 8 threads and compares.
 fn assert_same(what: &str, run: impl Fn(&Exec) -> Vec<u64>) {
@@ -30,7 +21,7 @@ fn assert_same(what: &str, run: impl Fn(&Exec) -> Vec<u64>) {
 
 #[test]
 fn neighbours() {
-    fn check<T: Real>(points: Coordinates<'_, T>, metric: Metric, method: Method) {
+    fn check<T: Real>(points: Features<'_, T>, metric: Metric, method: Method) {
         assert_same(&format!("{metric:?} {method:?}"), |exec| {
             let table = nearest_neighbours(points, 9, metric, method, exec).unwrap();
             let indices = table.indices.iter().map(|&i| u64::from(i));
@@ -45,17 +36,17 @@ fn neighbours() {
     let sparse = Csr::new(8, indptr, (0..8).cycle().take(8 * n).collect(), data.clone()).unwrap();
     for metric in [Metric::Euclidean, Metric::Cosine, Metric::Manhattan] {
         for method in [Method::Scan, Method::Tree] {
-            check(Coordinates::Dense { data: &data, dimension: 8 }, metric, method);
-            check(Coordinates::Dense { data: &single, dimension: 8 }, metric, method);
+            check(Features::Dense { data: &data, dimension: 8 }, metric, method);
+            check(Features::Dense { data: &single, dimension: 8 }, metric, method);
         }
-        check(Coordinates::Sparse(&sparse), metric, Method::Scan);
+        check(Features::Sparse(&sparse), metric, Method::Scan);
     }
     // Several leaves; a recall that takes several stages.
     let (n, dimension) = (5000, 16);
     let data: Vec<f32> = Random(1).block(n * dimension);
-    let coordinates = Coordinates::Dense { data: &data, dimension };
-    check(coordinates, Metric::Euclidean, Method::Approximate(Effort { seed: 3, recall: 0.9 }));
-    check(coordinates, Metric::Cosine, Method::Approximate(Effort { seed: 3, recall: 0.995 }));
+    let coordinates = Features::Dense { data: &data, dimension };
+    check(coordinates, Metric::Euclidean, Method::Approximate(ApproximateSettings { seed: 3, recall: 0.9 }));
+    check(coordinates, Metric::Cosine, Method::Approximate(ApproximateSettings { seed: 3, recall: 0.995 }));
 }
 
 /// Rows are cut every 4096, entries every 65536.
@@ -67,7 +58,7 @@ fn affinities_and_transitions() {
         let graph = crate::samples::directed_graph(N, 10, 3);
         let widths: Vec<f64> = Random(4).block(N).iter().map(|v: &f64| 0.5 + v).collect();
         let affinity = |exec: &Exec| -> Csr<T> {
-            let kernel = Kernel::Squared(Widths::PerPoint(&widths));
+            let kernel = Kernel::Squared(Bandwidths::PerPoint(&widths));
             symmetric_affinity(&graph, kernel, 1.0, Symmetrize::Mean, exec).unwrap()
         };
         assert_same("affinity", |exec| matrix_bits(&affinity(exec)));

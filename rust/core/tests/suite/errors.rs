@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::samples::Random;
-use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize, symmetric_affinity};
+use mdt_core::graph::neighbours::{Features, Method, Metric, nearest_neighbours};
 use mdt_core::ground::csr::{Csr, MAX_SIZE};
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Method, Metric, nearest_neighbours};
 use mdt_core::{Direction, Error, Landing, Member, OperatorSet, Pruning, Result, Trajectory, Transition};
 
 fn exec() -> Exec {
@@ -46,7 +46,7 @@ fn malformed_matrices() {
 #[test]
 fn neighbour_searches() {
     let search = |data: &[f64], k, metric| {
-        nearest_neighbours(Coordinates::Dense { data, dimension: 2 }, k, metric, Method::Auto, &exec())
+        nearest_neighbours(Features::Dense { data, dimension: 2 }, k, metric, Method::Auto, &exec())
     };
     let three = [0.0, 1.0, 2.0, 2.0, 0.0, 0.0];
     for k in [0, 3] {
@@ -61,7 +61,7 @@ fn neighbour_searches() {
     assert_message(search(&three, 1, Metric::Correlation), "row 1 is constant: its correlation distance is undefined");
     let rows = csr(2, &[0, 1, 2], &[0, 1], &[1.0; 2]).unwrap();
     assert_message(
-        nearest_neighbours(Coordinates::Sparse(&rows), 1, Metric::Correlation, Method::Auto, &exec()),
+        nearest_neighbours(Features::Sparse(&rows), 1, Metric::Correlation, Method::Auto, &exec()),
         "expected dense coordinates for the correlation distance",
     );
 }
@@ -72,7 +72,7 @@ fn affinities_and_transitions() {
     let oblong = csr(3, &[0, 1, 2], &[0, 1], &[1.0; 2]).unwrap();
     let square = csr(2, &[0, 1, 2], &[1, 0], &[1.0; 2]).unwrap();
     assert_message(affinity(&oblong, Kernel::Binary), "graph columns: expected 2, got 3");
-    for kernel in [Kernel::Squared(Widths::PerPoint(&[1.0])), Kernel::Linear(Widths::PerPoint(&[1.0]))] {
+    for kernel in [Kernel::Squared(Bandwidths::PerPoint(&[1.0])), Kernel::Linear(Bandwidths::PerPoint(&[1.0]))] {
         assert_message(affinity(&square, kernel), "bandwidths: expected 2, got 1");
     }
     assert_message(Transition::from_symmetric(oblong.clone(), 0.0, &exec()), "affinity columns: expected 2, got 3");
@@ -192,7 +192,7 @@ fn a_raised_flag_stops_every_operation() {
     let trajectory = Trajectory::new(&set, &[0.5, 0.5]).unwrap();
     let graph = crate::samples::directed_graph(50, 3, 1);
     let data: Vec<f64> = Random(1).block(100);
-    let points = Coordinates::Dense { data: &data, dimension: 2 };
+    let points = Features::Dense { data: &data, dimension: 2 };
     for threads in [1, 2] {
         let stopped = Exec::new(threads, Arc::new(AtomicBool::new(true)));
         let search = |metric, method| nearest_neighbours(points, 3, metric, method, &stopped).map(drop);
@@ -233,7 +233,7 @@ fn a_flag_raised_during_a_long_search_stops_it_soon() {
                 stop.store(true, Ordering::Relaxed);
                 Instant::now()
             });
-            let points = Coordinates::Dense { data: &data, dimension: 40 };
+            let points = Features::Dense { data: &data, dimension: 40 };
             let result = nearest_neighbours(points, 15, metric, method, &exec);
             let returned = Instant::now();
             let raised = raiser.join().unwrap();

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use crate::oracle::Matrix;
 use crate::samples::Random;
+use mdt_core::graph::neighbours::{ApproximateSettings, Features, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::{Error, Real, Result};
 use proptest::prelude::*;
 
@@ -104,13 +104,13 @@ fn search<T: Real>(
     let (n, d) = (points.len(), points[0].len());
     let data: Vec<T> = points.iter().flatten().map(|v| T::from_f64(*v)).collect();
     match layout {
-        Layout::Dense => nearest_neighbours(Coordinates::Dense { data: &data, dimension: d }, k, metric, method, &exec),
+        Layout::Dense => nearest_neighbours(Features::Dense { data: &data, dimension: d }, k, metric, method, &exec),
         Layout::Sparse => {
             let stored: Vec<usize> = (0..n * d).filter(|&e| data[e] != T::ZERO).collect();
             let indptr = (0..=n).map(|i| stored.partition_point(|&e| e < i * d) as u64).collect();
             let indices = stored.iter().map(|e| (e % d) as u32).collect();
             let rows = Csr::new(d, indptr, indices, stored.iter().map(|&e| data[e]).collect()).unwrap();
-            nearest_neighbours(Coordinates::Sparse(&rows), k, metric, method, &exec)
+            nearest_neighbours(Features::Sparse(&rows), k, metric, method, &exec)
         }
     }
 }
@@ -360,9 +360,9 @@ fn approximate_neighbours_are_sound_and_enough() {
     for shape in SINGLE {
         let points = shape.points(n, d, 5);
         let data: Vec<f64> = points.iter().flatten().copied().collect();
-        let coordinates = Coordinates::Dense { data: &data, dimension: d };
+        let coordinates = Features::Dense { data: &data, dimension: d };
         let exact = nearest_neighbours(coordinates, k, Metric::Euclidean, Method::Scan, &exec).unwrap();
-        let method = Method::Approximate(Effort { seed: 1, recall: 0.95 });
+        let method = Method::Approximate(ApproximateSettings { seed: 1, recall: 0.95 });
         let found = nearest_neighbours(coordinates, k, Metric::Euclidean, method, &exec).unwrap();
         let mut hits = 0;
         for i in 0..n {

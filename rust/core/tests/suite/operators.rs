@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::oracle::Matrix;
-use crate::samples::Random;
-use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use crate::samples::{Random, one_hot};
+use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize, symmetric_affinity};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
@@ -40,11 +40,6 @@ fn sparse<T: Real>(trajectory: &Trajectory<'_, T>, pruning: Pruning) -> Csr<T> {
     trajectory.to_sparse(pruning, u64::MAX, &exec()).unwrap()
 }
 
-/// One-hot rows.
-fn word(letters: &[usize], members: usize) -> Vec<f64> {
-    letters.iter().flat_map(|&l| (0..members).map(move |m| f64::from(l == m))).collect()
-}
-
 fn member(walks: usize) -> impl Strategy<Value = Member> {
     let landing = prop_oneof![Just(Landing::Uniform), (1..4_u32).prop_map(Landing::Power)];
     prop_oneof![
@@ -57,7 +52,7 @@ fn member(walks: usize) -> impl Strategy<Value = Member> {
     ]
 }
 
-/// A random set and weights of a word or of a convex trajectory.
+/// A random set and weights of a sequence or of a convex trajectory.
 #[derive(Debug, Clone)]
 struct Case {
     n: usize,
@@ -86,8 +81,8 @@ prop_compose! {
             });
             weights
         } else {
-            let letters: Vec<usize> = (0..steps).map(|_| random.below(m)).collect();
-            word(&letters, m)
+            let sequence: Vec<usize> = (0..steps).map(|_| random.below(m)).collect();
+            one_hot(&sequence, m)
         };
         Case { n, seed, walks, members, weights }
     }
@@ -145,7 +140,7 @@ proptest! {
         }
         let graph = crate::samples::directed_graph(n, k, seed);
         let widths: Vec<f64> = Random(seed).block(n).iter().map(|v: &f64| 0.2 + v).collect();
-        for h in [Widths::Common(0.7), Widths::PerPoint(&widths)] {
+        for h in [Bandwidths::Common(0.7), Bandwidths::PerPoint(&widths)] {
             for kernel in [Kernel::Squared(h), Kernel::Linear(h), Kernel::Binary, Kernel::Given] {
                 check::<f64>(&graph, kernel, diagonal);
                 check::<f32>(&graph, kernel, diagonal);
@@ -249,13 +244,13 @@ fn implicit_members_equal_what_they_stand_for() {
     let pairs = [
         (vec![power(0, 3)], vec![1.0], vec![p], vec![1.0; 3]),
         (vec![power(1, 1)], vec![1.0], vec![q], vec![1.0]),
-        (vec![p, Member::Identity], word(&[0, 1, 1, 0], 2), vec![p], vec![1.0; 2]),
+        (vec![p, Member::Identity], one_hot(&[0, 1, 1, 0], 2), vec![p], vec![1.0; 2]),
         (vec![jump(0.85, Landing::Uniform)], vec![1.0], vec![p, Member::Uniform], vec![0.85, 0.15]),
         (vec![jump(0.7, Landing::Power(2))], vec![1.0], vec![p, power(0, 2)], vec![0.7, 0.3]),
         (vec![jump(0.7, Landing::Power(1))], vec![1.0], vec![p], vec![1.0]),
         (vec![p, p, q], vec![0.25, 0.25, 0.5], vec![p, q], vec![0.5, 0.5]),
         // After a uniform jump every function is constant: later steps change nothing.
-        (vec![p, Member::Uniform], word(&[1, 0, 0], 2), vec![Member::Uniform], vec![1.0]),
+        (vec![p, Member::Uniform], one_hot(&[1, 0, 0], 2), vec![Member::Uniform], vec![1.0]),
     ];
     let x: Vec<f64> = Random(3).block(n * cols);
     for (members, weights, other_members, other_weights) in pairs {
@@ -275,12 +270,12 @@ fn implicit_members_equal_what_they_stand_for() {
 }
 
 #[test]
-fn a_word_is_the_product_with_later_steps_on_the_left() {
+fn a_sequence_is_the_product_with_later_steps_on_the_left() {
     let set = OperatorSet::new(crate::samples::walks::<f64>(12, 2, 1), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
     let [p, q] = [0, 1].map(|v| crate::oracle::dense(set.walks()[v].matrix()));
-    let w = sparse(&Trajectory::new(&set, &word(&[0, 1, 1], 2)).unwrap(), Pruning::NONE);
+    let w = sparse(&Trajectory::new(&set, &one_hot(&[0, 1, 1], 2)).unwrap(), Pruning::NONE);
     let expected = crate::oracle::product(&q, &crate::oracle::product(&q, &p));
-    assert_close(&crate::oracle::dense(&w).concat(), &expected.concat(), 1e-14, "word");
+    assert_close(&crate::oracle::dense(&w).concat(), &expected.concat(), 1e-14, "sequence");
 }
 
 /// Wide blocks are cut into panels and large ones live elsewhere; neither may show in a column.
@@ -404,8 +399,8 @@ fn stationary_distributions_are_left_fixed_vectors() {
     let degrees = set.walks()[0].degrees().unwrap();
     let total: f64 = degrees.iter().sum();
     let proportional: Vec<f64> = degrees.iter().map(|d| d / total).collect();
-    let stationary = |letters: &[usize], most| {
-        let weights = word(letters, 2);
+    let stationary = |sequence: &[usize], most| {
+        let weights = one_hot(sequence, 2);
         let trajectory = Trajectory::new(&set, &weights).unwrap();
         let found = trajectory.stationary_distribution(1e-13, most, &exec()).unwrap();
         let next = apply(&trajectory, &found.distribution, 1, Direction::Transposed);
@@ -429,8 +424,8 @@ fn long_products_become_rank_one() {
     let set = OperatorSet::new(crate::samples::walks::<f64>(n, 2, 3), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
     let x: Vec<f64> = Random(4).block(n);
     let range = |t: usize| {
-        let letters: Vec<usize> = (0..t).map(|s| s % 2).collect();
-        let out = apply(&Trajectory::new(&set, &word(&letters, 2)).unwrap(), &x, 1, Direction::Forward);
+        let sequence: Vec<usize> = (0..t).map(|s| s % 2).collect();
+        let out = apply(&Trajectory::new(&set, &one_hot(&sequence, 2)).unwrap(), &x, 1, Direction::Forward);
         out.iter().fold(f64::MIN, |m, v| m.max(*v)) - out.iter().fold(f64::MAX, |m, v| m.min(*v))
     };
     assert!(range(10) < range(2) && range(200) < 1e-12, "{:e} {:e} {:e}", range(2), range(10), range(200));

@@ -1,8 +1,8 @@
 //! What the crate must compute, written from the definitions with dense matrices and no thought of speed.
 
-use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths};
-use mdt_core::ground::csr::Csr;
+use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize};
 use mdt_core::graph::neighbours::Metric;
+use mdt_core::ground::csr::Csr;
 use mdt_core::{Landing, Member, Pruning, Real};
 
 /// A matrix by rows; points are rows too.
@@ -77,10 +77,10 @@ pub fn neighbours(metric: Metric, points: &Matrix) -> Vec<Vec<(f64, usize)>> {
         .collect()
 }
 
-fn width(widths: Widths<'_>, i: usize) -> f64 {
+fn width(widths: Bandwidths<'_>, i: usize) -> f64 {
     match widths {
-        Widths::Common(h) => h,
-        Widths::PerPoint(h) => h[i],
+        Bandwidths::Common(h) => h,
+        Bandwidths::PerPoint(h) => h[i],
     }
 }
 
@@ -196,4 +196,56 @@ pub fn prune(row: &[f64], pruning: Pruning) -> Vec<f64> {
 pub fn diffusion_distance(w: &Matrix, i: usize, j: usize, inverse_weights: &[f64]) -> f64 {
     let terms = w[i].iter().zip(&w[j]).zip(inverse_weights).map(|((a, b), c)| c * (a - b) * (a - b));
     terms.sum::<f64>().sqrt()
+}
+
+pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+pub fn mean(points: &[Vec<f64>]) -> Vec<f64> {
+    (0..points[0].len()).map(|j| points.iter().map(|p| p[j]).sum::<f64>() / points.len() as f64).collect()
+}
+
+/// Points by class, as definitions want them.
+pub fn by_class(points: &[Vec<f64>], labels: &[u32], k: usize) -> Vec<Vec<Vec<f64>>> {
+    (0..k as u32)
+        .map(|c| points.iter().zip(labels).filter(|(_, l)| **l == c).map(|(p, _)| p.clone()).collect())
+        .collect()
+}
+
+pub fn calinski_harabasz(points: &[Vec<f64>], labels: &[u32], k: usize) -> f64 {
+    let centre = mean(points);
+    let (mut between, mut within) = (0.0, 0.0);
+    for class in by_class(points, labels, k) {
+        let own = mean(&class);
+        between += class.len() as f64 * squared_distance(&own, &centre);
+        within += class.iter().map(|p| squared_distance(p, &own)).sum::<f64>();
+    }
+    between * (points.len() - k) as f64 / (within * (k - 1) as f64)
+}
+
+pub fn davies_bouldin(points: &[Vec<f64>], labels: &[u32], k: usize) -> f64 {
+    let classes = by_class(points, labels, k);
+    let means: Vec<Vec<f64>> = classes.iter().map(|c| mean(c)).collect();
+    let width = |c: usize| {
+        classes[c].iter().map(|p| squared_distance(p, &means[c]).sqrt()).sum::<f64>() / classes[c].len() as f64
+    };
+    let ratio = |a: usize, b: usize| (width(a) + width(b)) / squared_distance(&means[a], &means[b]).sqrt();
+    let worst = |a: usize| (0..k).filter(|&b| b != a).map(|b| ratio(a, b)).fold(0.0, f64::max);
+    (0..k).map(worst).sum::<f64>() / k as f64
+}
+
+pub fn silhouette(points: &[Vec<f64>], labels: &[u32], k: usize) -> f64 {
+    let classes = by_class(points, labels, k);
+    let of_point = |(p, &own): (&Vec<f64>, &u32)| {
+        let total = |c: usize| classes[c].iter().map(|q| squared_distance(p, q).sqrt()).sum::<f64>();
+        let own = own as usize;
+        if classes[own].len() == 1 {
+            return 0.0;
+        }
+        let a = total(own) / (classes[own].len() - 1) as f64;
+        let b = (0..k).filter(|&c| c != own).map(|c| total(c) / classes[c].len() as f64).fold(f64::INFINITY, f64::min);
+        (b - a) / a.max(b)
+    };
+    points.iter().zip(labels).map(of_point).sum::<f64>() / points.len() as f64
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize, symmetric_affinity};
+use mdt_core::graph::neighbours::{Features, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::graph::neighbours::{Coordinates, Method, Metric, NeighbourTable, nearest_neighbours};
 use mdt_core::{Real, Transition};
 
 /// The splitmix64 generator.
@@ -62,10 +62,10 @@ pub fn directed_graph(n: usize, k: usize, seed: u64) -> Csr<f64> {
 pub fn reversible<T: Real>(n: usize, k: usize, seed: u64) -> Transition<T> {
     let exec = Exec::with_threads(1);
     let data: Vec<f64> = Random(seed).block(2 * n);
-    let points = Coordinates::Dense { data: &data, dimension: 2 };
+    let points = Features::Dense { data: &data, dimension: 2 };
     let table = nearest_neighbours(points, k.min(n - 1), Metric::Euclidean, Method::Auto, &exec).unwrap();
     let width = 1.0 / (n as f64).sqrt();
-    let kernel = Kernel::Squared(Widths::Common(width));
+    let kernel = Kernel::Squared(Bandwidths::Common(width));
     let affinity = symmetric_affinity(&graph(&table), kernel, 1.0, Symmetrize::Mean, &exec).unwrap();
     Transition::from_symmetric(affinity, 0.0, &exec).unwrap()
 }
@@ -95,4 +95,64 @@ pub fn walks<T: Real>(n: usize, count: usize, seed: u64) -> Vec<Arc<Transition<T
         if v.is_multiple_of(2) { reversible(n, 5, seed) } else { one_way(n, 4, seed) }
     };
     (0..count).map(|v| Arc::new(walk(v))).collect()
+}
+
+/// One-hot weights of a sequence.
+pub fn one_hot(sequence: &[usize], members: usize) -> Vec<f64> {
+    sequence.iter().flat_map(|&chosen| (0..members).map(move |m| f64::from(chosen == m))).collect()
+}
+
+/// Random weights, rows on the simplex.
+pub fn simplex(steps: usize, members: usize, seed: u64) -> Vec<f64> {
+    let mut weights: Vec<f64> = Random(seed).block(steps * members);
+    for row in weights.chunks_mut(members) {
+        let sum: f64 = row.iter().sum();
+        row.iter_mut().for_each(|w| *w /= sum);
+    }
+    weights
+}
+
+/// Labels that use all of `0..k`.
+pub fn labels(n: usize, k: usize, seed: u64) -> Vec<u32> {
+    let mut random = Random(seed);
+    (0..n).map(|i| if i < k { i as u32 } else { random.below(k) as u32 }).collect()
+}
+
+/// Random sparse rows.
+pub fn sparse_rows<T: Real>(n: usize, columns: usize, per_row: usize, seed: u64) -> Csr<T> {
+    let mut random = Random(seed);
+    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for _ in 0..n {
+        let mut row: Vec<u32> = (0..per_row).map(|_| random.below(columns) as u32).collect();
+        row.sort_unstable();
+        row.dedup();
+        values.extend(row.iter().map(|_| T::from_f64(0.1 + random.unit())));
+        indices.extend(row);
+        indptr.push(indices.len() as u64);
+    }
+    Csr::new(columns, indptr, indices, values).unwrap()
+}
+
+/// Points around random centres.
+pub fn blobs<T: Real>(n: usize, dimension: usize, groups: usize, spread: f64, seed: u64) -> Vec<T> {
+    let mut random = Random(seed);
+    let centers: Vec<f64> = random.block(groups * dimension);
+    (0..n)
+        .flat_map(|i| {
+            let g = i % groups;
+            (0..dimension).map(|j| centers[g * dimension + j] + spread * random.unit()).collect::<Vec<_>>()
+        })
+        .map(T::from_f64)
+        .collect()
+}
+
+/// The bits of numbers.
+pub fn bits<T: Real>(values: &[T]) -> Vec<u64> {
+    values.iter().map(|v| v.to_f64().to_bits()).collect()
+}
+
+/// The bits of a matrix.
+pub fn matrix_bits<T: Real>(matrix: &Csr<T>) -> Vec<u64> {
+    let indices = matrix.indices().iter().map(|&j| u64::from(j));
+    matrix.indptr().iter().copied().chain(indices).chain(bits(matrix.values())).collect()
 }

@@ -1,15 +1,15 @@
-//! Searches on problems whose best word is known, and the evaluator against what it is made of.
+//! Searches on problems whose best sequence is known, and the evaluator against what it is made of.
 
 use std::sync::Mutex;
 
-use mdt_core::search::candidate::{Clustering, Evaluator, Quality, Rows};
-use mdt_core::ground::exec::Exec;
 use mdt_core::cluster::k_means::KMeansSettings;
-use mdt_core::graph::neighbours::Coordinates;
 use mdt_core::cluster::quality::Criterion;
+use mdt_core::graph::neighbours::Features;
+use mdt_core::ground::exec::Exec;
 use mdt_core::ground::random::{Stream, mix};
 use mdt_core::search::{
-    Answer, Beam, EpsilonGreedy, Exhaustive, Found, Halt, Mcts, Random, Score, Scorer, Side, Strategy, Word, search,
+    Answer, Beam, Clustering, EpsilonGreedy, Evaluator, Exhaustive, Halt, LabelledScore, Mcts, Quality,
+    RandomSequences, Score, ScoredView, Scorer, SearchOutcome, Sequence, Side, Strategy, ViewRows, search,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Error, Member, OperatorSet, Result, Trajectory};
@@ -20,7 +20,7 @@ use crate::samples::walks;
 /// Scores by a rule, and remembers what it was asked.
 struct Rule<F> {
     rule: F,
-    asked: Mutex<Vec<Word>>,
+    asked: Mutex<Vec<Sequence>>,
 }
 
 impl<F: Fn(&[u16]) -> f64 + Sync> Rule<F> {
@@ -28,39 +28,39 @@ impl<F: Fn(&[u16]) -> f64 + Sync> Rule<F> {
         Self { rule, asked: Mutex::default() }
     }
 
-    fn asked(&self) -> Vec<Word> {
+    fn asked(&self) -> Vec<Sequence> {
         self.asked.lock().unwrap().clone()
     }
 }
 
 impl<F: Fn(&[u16]) -> f64 + Sync> Scorer for Rule<F> {
-    fn score(&self, words: &[Word], _: &Exec) -> Result<Vec<Option<Score>>> {
-        self.asked.lock().unwrap().extend(words.iter().cloned());
-        Ok(words.iter().map(|word| Some(Score { value: (self.rule)(word), seconds: 0.0 })).collect())
+    fn score(&self, sequences: &[Sequence], _: &Exec) -> Result<Vec<Option<Score>>> {
+        self.asked.lock().unwrap().extend(sequences.iter().cloned());
+        Ok(sequences.iter().map(|sequence| Some(Score { value: (self.rule)(sequence), seconds: 0.0 })).collect())
     }
 }
 
 /// A random table of scores.
 fn table(seed: u64) -> impl Fn(&[u16]) -> f64 + Sync {
-    move |word: &[u16]| {
-        let key = word.iter().fold(word.len() as u64, |key, &letter| mix(key ^ mix(u64::from(letter))));
+    move |sequence: &[u16]| {
+        let key = sequence.iter().fold(sequence.len() as u64, |key, &member| mix(key ^ mix(u64::from(member))));
         Stream::new(seed, key).uniform()
     }
 }
 
-/// A random problem in which neighbours of a good word are good: scores add up along the word.
+/// A random problem in which neighbours of a good sequence are good: scores add up along the sequence.
 fn walk(seed: u64) -> impl Fn(&[u16]) -> f64 + Sync {
     let step = table(seed);
-    move |word: &[u16]| (1..=word.len()).map(|length| step(&word[..length]) - 0.45).sum()
+    move |sequence: &[u16]| (1..=sequence.len()).map(|length| step(&sequence[..length]) - 0.45).sum()
 }
 
-fn run(strategy: &dyn Strategy, scorer: &dyn Scorer, members: usize) -> Found {
+fn run(strategy: &dyn Strategy, scorer: &dyn Scorer, members: usize) -> SearchOutcome {
     search(strategy, scorer, members, Vec::new(), None, Answer::Any, &Exec::with_threads(2)).unwrap()
 }
 
-fn best(found: &Found) -> (Word, f64) {
+fn best(found: &SearchOutcome) -> (Sequence, f64) {
     let node = &found.nodes[found.best];
-    (node.word.clone(), node.score.value)
+    (node.sequence.clone(), node.score.value)
 }
 
 proptest! {
@@ -86,7 +86,7 @@ proptest! {
             (Box::new(EpsilonGreedy { epsilon: 0.5, depth, side: Side::Left, seed }), Side::Left),
             (Box::new(Mcts { playouts: 20, depth, exploration: 0.5, seed }), Side::Left),
             (Box::new(Exhaustive { depth: depth.min(4) }), Side::Left),
-            (Box::new(Random { samples: 20, probabilities: vec![1.0 / members as f64; members * depth], seed }), Side::Left),
+            (Box::new(RandomSequences { samples: 20, probabilities: vec![1.0 / members as f64; members * depth], seed }), Side::Left),
         ];
         for (strategy, side) in strategies {
             let rule = Rule::new(table(seed));
@@ -97,13 +97,13 @@ proptest! {
             prop_assert_eq!(asked.len(), found.nodes.len());
             prop_assert!(found.nodes.len() <= strategy.visits(members));
             for node in &found.nodes {
-                prop_assert!((1..=depth).contains(&node.word.len()));
+                prop_assert!((1..=depth).contains(&node.sequence.len()));
                 if let Some(parent) = node.parent {
                     let shorter = match side {
-                        Side::Left => &node.word[..node.word.len() - 1],
-                        Side::Right => &node.word[1..],
+                        Side::Left => &node.sequence[..node.sequence.len() - 1],
+                        Side::Right => &node.sequence[1..],
                     };
-                    prop_assert_eq!(&found.nodes[parent].word[..], shorter);
+                    prop_assert_eq!(&found.nodes[parent].sequence[..], shorter);
                 }
                 prop_assert!(node.score.value <= best(&found).1);
             }
@@ -115,7 +115,7 @@ proptest! {
     fn known_scores_are_not_asked_for(seed: u64, known in 0_usize..40) {
         let strategy = Mcts { playouts: 30, depth: 5, exploration: 0.5, seed };
         let first = run(&strategy, &Rule::new(table(seed)), 2);
-        let kept: Vec<_> = first.nodes.iter().take(known).map(|n| (n.word.clone(), n.score)).collect();
+        let kept: Vec<_> = first.nodes.iter().take(known).map(|n| (n.sequence.clone(), n.score)).collect();
         let rule = Rule::new(table(seed));
         let exec = Exec::with_threads(1);
         let again = search(&strategy, &rule, 2, kept.clone(), None, Answer::Any, &exec).unwrap();
@@ -140,7 +140,7 @@ proptest! {
 fn ties_go_to_the_shorter_and_then_to_the_first() {
     let found = run(&Exhaustive { depth: 3 }, &Rule::new(|_: &[u16]| 1.0), 3);
     assert_eq!(best(&found).0, [0]);
-    let long = Rule::new(|word: &[u16]| if word.len() > 1 { 1.0 } else { 0.0 });
+    let long = Rule::new(|sequence: &[u16]| if sequence.len() > 1 { 1.0 } else { 0.0 });
     assert_eq!(best(&run(&Beam { width: 2, depth: 4, side: Side::Left }, &long, 2)).0, [0, 0]);
     let last = |side| {
         let exec = Exec::with_threads(1);
@@ -171,30 +171,30 @@ fn greedy_steps_are_random_as_often_as_epsilon_says() {
     assert!((0..20).filter(|&seed| epsilon(1.0, seed).nodes != greedy(seed).nodes).count() > 10);
 }
 
-/// One word of 3^6 is best, and every right step towards it pays a little.
+/// One sequence of 3^6 is best, and every right step towards it pays a little.
 #[test]
-fn tree_search_finds_a_planted_word() {
-    let planted = |seed: u64| -> Word { (0..6).map(|i| Stream::new(seed, i).below(3) as u16).collect() };
+fn tree_search_finds_a_planted_sequence() {
+    let planted = |seed: u64| -> Sequence { (0..6).map(|i| Stream::new(seed, i).below(3) as u16).collect() };
     let found = (0..20).filter(|&seed| {
         let target = planted(seed);
-        let rule = Rule::new(|word: &[u16]| {
-            word.iter().zip(&target).take_while(|(a, b)| a == b).count() as f64 - 0.1 * word.len() as f64
+        let rule = Rule::new(|sequence: &[u16]| {
+            sequence.iter().zip(&target).take_while(|(a, b)| a == b).count() as f64 - 0.1 * sequence.len() as f64
         });
         let strategy = Mcts { playouts: 150, depth: 6, exploration: 0.5, seed };
         best(&run(&strategy, &rule, 3)).0 == target
     });
-    // 300 of 1,092 words: drawing them at random would find it in 5 or 6 cases of 20.
+    // 300 of 1,092 sequences: drawing them at random would find it in 5 or 6 cases of 20.
     assert!(found.count() >= 18);
 }
 
 #[test]
-fn random_words_follow_the_probabilities() {
+fn random_sequences_follow_the_probabilities() {
     let probabilities = [0.7, 0.2, 0.1, 0.0, 0.5, 0.5];
-    let strategy = Random { samples: 1, probabilities: probabilities.to_vec(), seed: 3 };
+    let strategy = RandomSequences { samples: 1, probabilities: probabilities.to_vec(), seed: 3 };
     let mut counts = [0.0_f64; 6];
     for sample in 0..20_000 {
-        for (step, letter) in strategy.word(sample, 3).into_iter().enumerate() {
-            counts[3 * step + usize::from(letter)] += 1.0;
+        for (step, member) in strategy.sequence(sample, 3).into_iter().enumerate() {
+            counts[3 * step + usize::from(member)] += 1.0;
         }
     }
     let expected = probabilities.map(|p| 20_000.0 * p);
@@ -208,7 +208,7 @@ fn random_words_follow_the_probabilities() {
 fn a_scorer_that_fails_ends_the_search() {
     struct Broken;
     impl Scorer for Broken {
-        fn score(&self, _: &[Word], _: &Exec) -> Result<Vec<Option<Score>>> {
+        fn score(&self, _: &[Sequence], _: &Exec) -> Result<Vec<Option<Score>>> {
             Err(Error::Invalid("broken".into()))
         }
     }
@@ -235,21 +235,21 @@ fn clustering(n_components: usize) -> Clustering {
     }
 }
 
-fn by_hand(set: &OperatorSet<f64>, word: &[u16], exec: &Exec) -> f64 {
+fn by_hand(set: &OperatorSet<f64>, sequence: &[u16], exec: &Exec) -> f64 {
     let how = clustering(4);
-    let labels = how.of(&Trajectory::of_word(set, word).unwrap(), Start::Random, exec).unwrap().labels;
+    let labels = how.of(&Trajectory::of_word(set, sequence).unwrap(), Start::Random, exec).unwrap().labels;
     let score = |walk: usize| {
-        let rows = Coordinates::Sparse(set.walks()[walk].matrix());
+        let rows = Features::Sparse(set.walks()[walk].matrix());
         Criterion::DaviesBouldin.of(rows, &labels, 4, exec).unwrap()
     };
     -(0.25 * score(0) + 0.75 * score(1))
 }
 
-/// Whatever is kept, whoever asks and on however many threads: a score is a function of the word.
+/// Whatever is kept, whoever asks and on however many threads: a score is a function of the sequence.
 #[test]
 fn scores_do_not_depend_on_what_is_kept() {
     let set = set();
-    let listener = |_: &[u16], _: Score| ();
+    let observer = |_: &[u16], _: Score| ();
     let block = 600 * 16 * 8;
     let strategy = Beam { width: 2, depth: 4, side: Side::Left };
     let mut histories = Vec::new();
@@ -258,14 +258,17 @@ fn scores_do_not_depend_on_what_is_kept() {
         let quality = Quality::Labels {
             clustering: clustering(4),
             criterion: Criterion::DaviesBouldin,
-            views: vec![(Rows::Walk(0), 0.25), (Rows::Walk(1), 0.75)],
+            views: vec![
+                ScoredView { rows: ViewRows::Walk(0), weight: 0.25 },
+                ScoredView { rows: ViewRows::Walk(1), weight: 0.75 },
+            ],
         };
-        let evaluator = Evaluator::new(&set, quality, budget, None, &listener).unwrap();
+        let evaluator = Evaluator::new(&set, quality, budget, None, &observer).unwrap();
         let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
         for node in &found.nodes {
-            assert_eq!(node.score.value, by_hand(&set, &node.word, &exec), "{:?}", node.word);
+            assert_eq!(node.score.value, by_hand(&set, &node.sequence, &exec), "{:?}", node.sequence);
         }
-        histories.push(found.nodes.into_iter().map(|n| (n.word, n.parent)).collect::<Vec<_>>());
+        histories.push(found.nodes.into_iter().map(|n| (n.sequence, n.parent)).collect::<Vec<_>>());
     }
     assert!(histories.windows(2).all(|pair| pair[0] == pair[1]));
 }
@@ -279,16 +282,52 @@ fn large_sets_are_scored_in_their_own_order() {
     let quality = Quality::Labels {
         clustering: clustering(4),
         criterion: Criterion::CalinskiHarabasz,
-        views: vec![(Rows::Walk(0), 0.5), (Rows::Dense(&features, 1), 0.5)],
+        views: vec![
+            ScoredView { rows: ViewRows::Walk(0), weight: 0.5 },
+            ScoredView { rows: ViewRows::Dense(&features, 1), weight: 0.5 },
+        ],
     };
-    let listener = |_: &[u16], _: Score| ();
-    let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &listener).unwrap();
-    let (score, labels) = evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
+    let observer = |_: &[u16], _: Score| ();
+    let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
+    let LabelledScore { score, labels } =
+        evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
     let trajectory = Trajectory::of_word(&set, &[1, 0]).unwrap();
     assert_eq!(labels, clustering(4).of(&trajectory, Start::Random, &exec).unwrap().labels);
-    let rows = [Coordinates::Sparse(set.walks()[0].matrix()), Coordinates::Dense { data: &features, dimension: 1 }];
+    let rows = [Features::Sparse(set.walks()[0].matrix()), Features::Dense { data: &features, dimension: 1 }];
     let by_hand: f64 = rows.map(|r| 0.5 * Criterion::CalinskiHarabasz.of(r, &labels, 4, &exec).unwrap()).iter().sum();
     assert!((score.value / by_hand - 1.0).abs() < 1e-9, "{} {by_hand}", score.value);
+}
+
+/// The best sequence is not solved again; the labels of any candidate are those of its trajectory.
+#[test]
+fn labels_of_the_best_candidate_are_kept() {
+    let (set, exec) = (set(), Exec::with_threads(2));
+    let quality = Quality::Labels {
+        clustering: clustering(4),
+        criterion: Criterion::CalinskiHarabasz,
+        views: vec![ScoredView { rows: ViewRows::Walk(0), weight: 1.0 }],
+    };
+    let observer = |_: &[u16], _: Score| ();
+    let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
+    let strategy = Beam { width: 2, depth: 3, side: Side::Left };
+    let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
+    let solved = evaluator.solved();
+    assert_eq!(solved, found.nodes.len());
+    let expected = |sequence: &[u16]| {
+        clustering(4).of(&Trajectory::of_word(&set, sequence).unwrap(), Start::Random, &exec).unwrap().labels
+    };
+    let best = best(&found).0;
+    assert_eq!(evaluator.labels_of(&best, &exec).unwrap(), Some(expected(&best)));
+    assert_eq!(evaluator.solved(), solved);
+    let other = &found.nodes.iter().find(|node| node.sequence != best).unwrap().sequence;
+    assert_eq!(evaluator.labels_of(other, &exec).unwrap(), Some(expected(other)));
+    assert_eq!(evaluator.solved(), solved + 1);
+
+    let weights = vec![0.5, 0.5];
+    let labelled = evaluator.label_weights(std::slice::from_ref(&weights), &exec).unwrap().remove(0).unwrap();
+    assert_eq!(evaluator.labels_of_weights(&weights, &exec).unwrap(), Some(labelled.labels));
+    let contrastive = Evaluator::new(&set, Quality::Contrastive(vec![0.5; 2]), 0, None, &observer).unwrap();
+    assert_eq!((contrastive.labels_of(&best, &exec).unwrap(), contrastive.solved()), (None, 0));
 }
 
 #[test]
@@ -297,9 +336,9 @@ fn a_budget_for_less_than_one_block_is_refused() {
     let quality = Quality::Labels {
         clustering: clustering(4),
         criterion: Criterion::CalinskiHarabasz,
-        views: vec![(Rows::Walk(0), 1.0)],
+        views: vec![ScoredView { rows: ViewRows::Walk(0), weight: 1.0 }],
     };
-    let listener = |_: &[u16], _: Score| ();
-    let error = Evaluator::new(&set, quality, 600 * 8 * 8 - 1, None, &listener).err().unwrap();
+    let observer = |_: &[u16], _: Score| ();
+    let error = Evaluator::new(&set, quality, 600 * 8 * 8 - 1, None, &observer).err().unwrap();
     assert!(error.to_string().contains("38400"), "{error}");
 }

@@ -8,9 +8,9 @@
 //! such rows there are is needed. The shorter `sum |x|^2 - sum_c n_c |m_c|^2` would cancel.
 
 use super::partition::Partition;
-use super::points::{Mean, Points};
+use super::points::{FramedPoints, Mean};
+use crate::graph::neighbours::Features;
 use crate::ground::exec::Exec;
-use crate::graph::neighbours::Coordinates;
 use crate::{Error, Real, Result};
 
 /// Fewer numbers than this are summed on the calling thread.
@@ -18,13 +18,13 @@ const SMALL: usize = 1 << 16;
 
 /// The score of `labels`, all of `0..n_labels`; larger is better, 1 when every cluster is a single point repeated.
 pub fn calinski_harabasz<T: Real>(
-    points: Coordinates<'_, T>,
+    points: Features<'_, T>,
     labels: &[u32],
     n_labels: usize,
     exec: &Exec,
 ) -> Result<f64> {
     let partition = Partition::new(labels, n_labels)?;
-    let points = Points::new(points, exec)?;
+    let points = FramedPoints::new(points, exec)?;
     let means = cluster_means(&points, &partition, exec)?;
     let within: f64 = means.iter().map(|mean| mean.scatter).sum();
     if within == 0.0 {
@@ -35,7 +35,11 @@ pub fn calinski_harabasz<T: Real>(
 }
 
 /// Means of all clusters.
-pub(super) fn cluster_means<T: Real>(points: &Points<'_, T>, partition: &Partition, exec: &Exec) -> Result<Vec<Mean>> {
+pub(super) fn cluster_means<T: Real>(
+    points: &FramedPoints<'_, T>,
+    partition: &Partition,
+    exec: &Exec,
+) -> Result<Vec<Mean>> {
     Error::check_size("labels", points.len(), partition.n())?;
     let mut means = vec![Mean::default(); partition.len()];
     let at_a_time = if points.size() < SMALL { means.len() } else { 1 };
@@ -45,7 +49,7 @@ pub(super) fn cluster_means<T: Real>(points: &Points<'_, T>, partition: &Partiti
         || points.scratch(),
         |first, piece, scratch| -> Result<()> {
             for (c, mean) in piece.iter_mut().enumerate() {
-                *mean = points.mean(partition.members(first + c), scratch, exec)?;
+                *mean = points.mean(partition.points(first + c), scratch, exec)?;
             }
             Ok(())
         },

@@ -1,8 +1,8 @@
 //! The scores by name.
 
 use super::{Sample, calinski_harabasz, davies_bouldin, persistence, silhouette};
+use crate::graph::neighbours::Features;
 use crate::ground::exec::Exec;
-use crate::graph::neighbours::Coordinates;
 use crate::{Error, Real, Result};
 
 /// Which score.
@@ -20,14 +20,14 @@ pub enum Criterion {
 
 impl Criterion {
     /// The score of labels `0..n_labels` on points.
-    pub fn of<T: Real>(self, points: Coordinates<'_, T>, labels: &[u32], n_labels: usize, exec: &Exec) -> Result<f64> {
+    pub fn of<T: Real>(self, points: Features<'_, T>, labels: &[u32], n_labels: usize, exec: &Exec) -> Result<f64> {
         match self {
             Self::CalinskiHarabasz => calinski_harabasz(points, labels, n_labels, exec),
             Self::DaviesBouldin => davies_bouldin(points, labels, n_labels, exec),
             Self::Silhouette(sample) => silhouette(points, labels, n_labels, sample, exec),
             Self::Persistence => match points {
-                Coordinates::Sparse(steps) => persistence(steps, labels, n_labels, exec),
-                Coordinates::Dense { .. } => Err(Error::Invalid("persistence: expected a walk, got features".into())),
+                Features::Sparse(steps) => persistence(steps, labels, n_labels, exec),
+                Features::Dense { .. } => Err(Error::Invalid("persistence: expected a walk, got features".into())),
             },
         }
     }

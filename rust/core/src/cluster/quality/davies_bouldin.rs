@@ -8,25 +8,20 @@
 
 use super::calinski_harabasz::cluster_means;
 use super::partition::Partition;
-use super::points::Points;
+use super::points::FramedPoints;
+use crate::graph::neighbours::Features;
 use crate::ground::exec::Exec;
-use crate::graph::neighbours::Coordinates;
 use crate::{Real, Result};
 
 /// Widths and distances of means up to this, in units of the largest coordinate, count as 0 when all of them are.
 /// scikit-learn has the same number in the units of the data, so that it depends on them.
-const NOTHING: f64 = 1e-8;
+const NEGLIGIBLE: f64 = 1e-8;
 
 /// The score of `labels`, all of `0..n_labels`; smaller is better, 0 when all clusters (or all their means) are single points.
 /// Pairs of clusters with equal means do not count.
-pub fn davies_bouldin<T: Real>(
-    points: Coordinates<'_, T>,
-    labels: &[u32],
-    n_labels: usize,
-    exec: &Exec,
-) -> Result<f64> {
+pub fn davies_bouldin<T: Real>(points: Features<'_, T>, labels: &[u32], n_labels: usize, exec: &Exec) -> Result<f64> {
     let partition = Partition::new(labels, n_labels)?;
-    let points = Points::new(points, exec)?;
+    let points = FramedPoints::new(points, exec)?;
     let means = cluster_means(&points, &partition, exec)?;
     let k = means.len();
     let mut widths = vec![0.0; k];
@@ -35,14 +30,14 @@ pub fn davies_bouldin<T: Real>(
         1,
         || points.scratch(),
         |c, width, scratch| -> Result<()> {
-            width[0] = points.mean_distance(partition.members(c), &means[c], scratch, exec)?;
+            width[0] = points.mean_distance(partition.points(c), &means[c], scratch, exec)?;
             Ok(())
         },
     )?;
     let distances =
         exec.map(k, |c| Ok(means.iter().map(|m| means[c].squared_distance(m).sqrt()).collect::<Vec<f64>>()))?;
-    let nothing = |value: &f64| *value <= NOTHING;
-    if widths.iter().all(nothing) || distances.iter().flatten().all(nothing) {
+    let is_negligible = |value: &f64| *value <= NEGLIGIBLE;
+    if widths.iter().all(is_negligible) || distances.iter().flatten().all(is_negligible) {
         return Ok(0.0);
     }
     let worst = |c: usize| {

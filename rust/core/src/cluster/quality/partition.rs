@@ -1,11 +1,11 @@
-//! Labels turned around: the members of each cluster.
+//! Labels turned around: the points of each cluster.
 
 use crate::{Error, Result};
 
 /// The points of each cluster, ascending.
 #[derive(Debug)]
 pub(super) struct Partition {
-    members: Vec<u32>,
+    points: Vec<u32>,
     bounds: Vec<usize>,
 }
 
@@ -31,12 +31,12 @@ impl Partition {
             bounds[c + 1] += bounds[c];
         }
         let mut next = bounds.clone();
-        let mut members = vec![0; n];
+        let mut points = vec![0; n];
         for (i, &label) in labels.iter().enumerate() {
-            members[next[label as usize]] = i as u32;
+            points[next[label as usize]] = i as u32;
             next[label as usize] += 1;
         }
-        Ok(Self { members, bounds })
+        Ok(Self { points, bounds })
     }
 
     /// Number of clusters.
@@ -46,12 +46,12 @@ impl Partition {
 
     /// Number of points.
     pub fn n(&self) -> usize {
-        self.members.len()
+        self.points.len()
     }
 
     /// The points of a cluster.
-    pub fn members(&self, cluster: usize) -> &[u32] {
-        &self.members[self.bounds[cluster]..self.bounds[cluster + 1]]
+    pub fn points(&self, cluster: usize) -> &[u32] {
+        &self.points[self.bounds[cluster]..self.bounds[cluster + 1]]
     }
 }
 
@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_grouped_in_order() {
+    fn points_are_grouped_in_order() {
         let partition = Partition::new(&[1, 0, 1, 2, 0], 3).unwrap();
-        let all: Vec<&[u32]> = (0..3).map(|c| partition.members(c)).collect();
+        let all: Vec<&[u32]> = (0..3).map(|c| partition.points(c)).collect();
         assert_eq!(all, [&[1, 4][..], &[0, 2], &[3]]);
     }
 

@@ -47,7 +47,7 @@ pub fn persistence<T: Real>(steps: &Csr<T>, labels: &[u32], n_labels: usize, exe
     if moving == 0 {
         return Ok(0.0);
     }
-    let share = |c: usize| partition.members(c).len() as f64 / n as f64;
+    let share = |c: usize| partition.points(c).len() as f64 / n as f64;
     let chance: f64 = (0..partition.len()).map(|c| share(c) * share(c)).sum();
     let leaves = (1.0 - stays / moving as f64) / (1.0 - chance);
     Ok(-leaves.max(1.0 / n as f64).ln())

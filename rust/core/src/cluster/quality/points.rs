@@ -4,10 +4,10 @@
 //! `sum over the row's columns of (x - m)^2  +  (|m|^2 - sum over the same columns of m^2)`: O(entries of the row). The bracket
 //! cancels when the row holds nearly all of the mean; then the two are merged entry by entry instead.
 
+use crate::graph::neighbours::Features;
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::ground::frame::{Frame, exponent_of, power_of_two};
-use crate::graph::neighbours::Coordinates;
 use crate::{Error, Real, Result};
 
 /// A bracket smaller than this fraction of the mean's square could be wrong in the tenth digit.
@@ -15,7 +15,7 @@ const CANCELLED: f64 = 1e-5;
 
 /// Points in a frame of their own.
 #[derive(Debug)]
-pub(super) enum Points<'a, T> {
+pub(super) enum FramedPoints<'a, T> {
     Dense { data: &'a [T], frame: Frame, dimension: usize },
     Sparse { rows: &'a Csr<T>, scale: f64 },
 }
@@ -34,22 +34,22 @@ pub(super) struct Mean {
 
 /// Buffers of one thread: numbers for each column, all zero between uses.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct ColumnScratch {
     values: Vec<f64>,
     counts: Vec<u32>,
 }
 
-impl<'a, T: Real> Points<'a, T> {
-    pub fn new(points: Coordinates<'a, T>, exec: &Exec) -> Result<Self> {
+impl<'a, T: Real> FramedPoints<'a, T> {
+    pub fn new(points: Features<'a, T>, exec: &Exec) -> Result<Self> {
         match points {
-            Coordinates::Dense { data, dimension } => {
+            Features::Dense { data, dimension } => {
                 if dimension == 0 {
                     return Err(Error::Invalid("dimension: expected at least 1, got 0".into()));
                 }
                 Error::check_size("points", data.len() / dimension * dimension, data.len())?;
                 Ok(Self::Dense { data, frame: Frame::new(data, dimension, exec)?, dimension })
             }
-            Coordinates::Sparse(rows) => {
+            Features::Sparse(rows) => {
                 let largest = rows.values().iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
                 // Looked at apart: a maximum passes over what is not a number.
                 if !rows.values().iter().all(|v| v.to_f64().is_finite()) {
@@ -75,21 +75,23 @@ impl<'a, T: Real> Points<'a, T> {
         }
     }
 
-    pub fn scratch(&self) -> Scratch {
+    pub fn scratch(&self) -> ColumnScratch {
         match self {
-            Self::Dense { .. } => Scratch { values: Vec::new(), counts: Vec::new() },
-            Self::Sparse { rows, .. } => Scratch { values: vec![0.0; rows.n_cols()], counts: vec![0; rows.n_cols()] },
+            Self::Dense { .. } => ColumnScratch { values: Vec::new(), counts: Vec::new() },
+            Self::Sparse { rows, .. } => {
+                ColumnScratch { values: vec![0.0; rows.n_cols()], counts: vec![0; rows.n_cols()] }
+            }
         }
     }
 
-    /// The mean of `members` and their scatter around it.
-    pub fn mean(&self, members: &[u32], scratch: &mut Scratch, exec: &Exec) -> Result<Mean> {
-        let count = members.len();
+    /// The mean of `points` and their scatter around it.
+    pub fn mean(&self, points: &[u32], scratch: &mut ColumnScratch, exec: &Exec) -> Result<Mean> {
+        let count = points.len();
         match self {
             Self::Dense { data, frame, dimension } => {
                 let row = |i: u32| frame.enter(&data[i as usize * dimension..(i as usize + 1) * dimension]);
                 let mut values = vec![0.0; *dimension];
-                for segment in members.chunks(1024) {
+                for segment in points.chunks(1024) {
                     exec.check()?;
                     for &i in segment {
                         values.iter_mut().zip(row(i)).for_each(|(sum, x)| *sum += x);
@@ -97,16 +99,16 @@ impl<'a, T: Real> Points<'a, T> {
                 }
                 values.iter_mut().for_each(|sum| *sum /= count as f64);
                 let mut scatter = 0.0;
-                for segment in members.chunks(1024) {
+                for segment in points.chunks(1024) {
                     exec.check()?;
                     scatter += segment.iter().map(|&i| squared_distance(row(i), &values)).sum::<f64>();
                 }
                 Ok(Mean { columns: Vec::new(), values, scatter, count })
             }
             Self::Sparse { rows, scale } => {
-                let Scratch { values: sums, counts } = scratch;
+                let ColumnScratch { values: sums, counts } = scratch;
                 let mut columns = Vec::new();
-                for segment in members.chunks(4096) {
+                for segment in points.chunks(4096) {
                     exec.check()?;
                     for &i in segment {
                         let (row, entries) = rows.row(i as usize);
@@ -130,7 +132,7 @@ impl<'a, T: Real> Points<'a, T> {
                     values.push(mean);
                     sums[j as usize] = mean;
                 }
-                for segment in members.chunks(4096) {
+                for segment in points.chunks(4096) {
                     exec.check()?;
                     let mut part = 0.0;
                     for &i in segment {
@@ -151,14 +153,14 @@ impl<'a, T: Real> Points<'a, T> {
         }
     }
 
-    /// The mean distance of `members` to their mean.
-    pub fn mean_distance(&self, members: &[u32], mean: &Mean, scratch: &mut Scratch, exec: &Exec) -> Result<f64> {
+    /// The mean distance of `points` to their mean.
+    pub fn mean_distance(&self, points: &[u32], mean: &Mean, scratch: &mut ColumnScratch, exec: &Exec) -> Result<f64> {
         let mut sum = 0.0;
         if let (Self::Sparse { .. }, values) = (self, &mut scratch.values) {
             mean.columns.iter().zip(&mean.values).for_each(|(&j, &m)| values[j as usize] = m);
         }
         let square: f64 = mean.values.iter().map(|m| m * m).sum();
-        for segment in members.chunks(1024) {
+        for segment in points.chunks(1024) {
             exec.check()?;
             let distance = |&i: &u32| match self {
                 Self::Dense { data, frame, dimension } => {
@@ -188,7 +190,7 @@ impl<'a, T: Real> Points<'a, T> {
         if let (Self::Sparse { .. }, values) = (self, &mut scratch.values) {
             mean.columns.iter().for_each(|&j| values[j as usize] = 0.0);
         }
-        Ok(sum / members.len() as f64)
+        Ok(sum / points.len() as f64)
     }
 }
 

@@ -10,12 +10,12 @@
 //! places. Above some 10,000 points take a [`Sample`].
 
 use super::partition::Partition;
-use super::points::{Points, merged_distance};
+use super::points::{FramedPoints, merged_distance};
+use crate::graph::neighbours::Features;
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
 use crate::ground::lanes::{LANES, Lanes, TILE, empty_tiles, put, squared_distances};
-use crate::graph::neighbours::Coordinates;
 use crate::ground::random::Stream;
 use crate::{Error, Real, Result};
 
@@ -53,13 +53,13 @@ impl Sample {
 
 /// The mean silhouette of `labels`, all of `0..n_labels`, over all points or a sample; from -1 to 1, larger is better.
 pub fn silhouette<T: Real>(
-    points: Coordinates<'_, T>,
+    points: Features<'_, T>,
     labels: &[u32],
     n_labels: usize,
     sample: Option<Sample>,
     exec: &Exec,
 ) -> Result<f64> {
-    let points = Points::new(points, exec)?;
+    let points = FramedPoints::new(points, exec)?;
     Error::check_size("labels", points.len(), labels.len())?;
     let mut partition = Partition::new(labels, n_labels)?;
     let chosen = match sample {
@@ -72,8 +72,8 @@ pub fn silhouette<T: Real>(
     };
     let n = chosen.len();
     let sums = match &points {
-        Points::Dense { data, frame, dimension } => dense(data, frame, *dimension, &chosen, &partition, exec),
-        Points::Sparse { rows, scale } => sparse(rows, *scale, &chosen, &partition, exec),
+        FramedPoints::Dense { data, frame, dimension } => dense(data, frame, *dimension, &chosen, &partition, exec),
+        FramedPoints::Sparse { rows, scale } => sparse(rows, *scale, &chosen, &partition, exec),
     }?;
     Ok(sums.into_iter().sum::<f64>() / n as f64)
 }
@@ -103,7 +103,7 @@ fn part_of(rows: &[u32], labels: &[u32], n_labels: usize) -> Result<Partition> {
 fn of_point(sums: impl Iterator<Item = f64>, own: usize, partition: &Partition) -> f64 {
     let (mut a, mut b) = (0.0, f64::INFINITY);
     for (c, sum) in sums.enumerate() {
-        let count = partition.members(c).len();
+        let count = partition.points(c).len();
         if c == own {
             if count == 1 {
                 return 0.0;
@@ -132,7 +132,7 @@ fn dense<T: Real>(
     let mut clusters = Vec::with_capacity(k);
     for c in 0..k {
         let first = places.len();
-        places.extend(partition.members(c).iter().map(|&i| Some(chosen[i as usize])));
+        places.extend(partition.points(c).iter().map(|&i| Some(chosen[i as usize])));
         clusters.push((first, places.len() - first));
         places.resize(places.len().next_multiple_of(LANES), None);
     }
@@ -202,7 +202,7 @@ fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partit
     let mut sorted: RowBlock<f64> = RowBlock::default();
     let mut owners = Vec::with_capacity(chosen.len());
     for c in 0..k {
-        for &i in partition.members(c) {
+        for &i in partition.points(c) {
             let start = sorted.indices.len();
             let (columns, values) = rows.row(chosen[i as usize] as usize);
             columns.iter().zip(values).for_each(|(&j, v)| sorted.push(j, scale * v.to_f64()));
@@ -228,20 +228,24 @@ fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partit
                     let (others, values) = columns.row(j as usize);
                     others.iter().zip(values).for_each(|(&o, w)| products[o as usize] += v * w);
                 }
-                let mut suspicious =
-                    pulp::Arch::new().dispatch(Roots { products, norms: &norms, own: norms[i], distances });
+                let mut cancelled = pulp::Arch::new().dispatch(DistancesByProducts {
+                    products,
+                    norms: &norms,
+                    own: norms[i],
+                    distances,
+                });
                 for o in 0..n {
-                    if suspicious == 0 {
+                    if cancelled == 0 {
                         break;
                     }
                     if is_cancelled(norms[i] + norms[o], products[o]) {
-                        suspicious -= 1;
+                        cancelled -= 1;
                         distances[o] = merged_distance((own_columns, own_values), rows.row(o)).sqrt();
                     }
                 }
                 let mut first = 0;
                 let of_clusters = (0..k).map(|c| {
-                    let count = partition.members(c).len();
+                    let count = partition.points(c).len();
                     first += count;
                     distances[first - count..first].iter().sum()
                 });
@@ -259,24 +263,24 @@ fn is_cancelled(norms: f64, product: f64) -> bool {
 }
 
 /// Distances by norms and products; how many of them cannot be trusted.
-struct Roots<'a> {
+struct DistancesByProducts<'a> {
     products: &'a [f64],
     norms: &'a [f64],
     own: f64,
     distances: &'a mut [f64],
 }
 
-impl pulp::WithSimd for Roots<'_> {
+impl pulp::WithSimd for DistancesByProducts<'_> {
     type Output = u64;
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> u64 {
-        let mut suspicious = 0;
+        let mut cancelled = 0;
         for ((distance, &norm), &product) in self.distances.iter_mut().zip(self.norms).zip(self.products) {
             let norms = self.own + norm;
-            suspicious += u64::from(is_cancelled(norms, product));
+            cancelled += u64::from(is_cancelled(norms, product));
             *distance = (norms - 2.0 * product).max(0.0).sqrt();
         }
-        suspicious
+        cancelled
     }
 }

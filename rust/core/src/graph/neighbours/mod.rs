@@ -9,20 +9,23 @@
 //! | `nearest` | the bounded heap of the best candidates of one query |
 //! | `screen` | cheap lower bounds of squared distances by matrix products, with their error bound |
 //! | `scan` | all pairs in cache-sized blocks; only what passes the screen is compared exactly |
-//! | `tree` | a k-d tree for very few dimensions |
+//! | `kd_tree` | a k-d tree for very few dimensions |
 //! | `cross` | from new points to those of a graph: whom they choose, and who would have chosen them |
 
 mod approximate;
 mod cross;
+mod kd_tree;
+mod metric;
 mod nearest;
 mod points;
+mod scale;
 mod scan;
 mod screen;
-mod tree;
 
-pub use approximate::Effort;
-pub use cross::{CrossTable, Reach, Side, cross_neighbours};
-pub use points::{Coordinates, Metric};
+pub use approximate::ApproximateSettings;
+pub use cross::{ChosenBy, CrossTable, Reach, cross_neighbours};
+pub use metric::Metric;
+pub use points::Features;
 
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
@@ -49,7 +52,7 @@ pub enum Method {
     Tree,
     /// Most of the nearest neighbours, in time that grows little faster than the number of points (dense coordinates and
     /// squared distances only).
-    Approximate(Effort),
+    Approximate(ApproximateSettings),
 }
 
 /// The `k` nearest other points of each point, in order of (distance, index).
@@ -69,14 +72,14 @@ pub struct NeighbourTable {
 
 /// One row of a table under construction.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
+pub(crate) struct NeighbourRow {
     /// (distance, index), nearest first.
     pub neighbours: Vec<(f64, u32)>,
     /// Smallest positive distance.
     pub nearest_positive: f64,
 }
 
-impl From<Nearest> for Found {
+impl From<Nearest> for NeighbourRow {
     fn from(nearest: Nearest) -> Self {
         let nearest_positive = nearest.smallest_positive();
         Self { neighbours: nearest.into_sorted(), nearest_positive }
@@ -85,7 +88,7 @@ impl From<Nearest> for Found {
 
 /// The `k` nearest other points of every point.
 pub fn nearest_neighbours<T: Real>(
-    coordinates: Coordinates<'_, T>,
+    coordinates: Features<'_, T>,
     k: usize,
     metric: Metric,
     method: Method,
@@ -119,7 +122,7 @@ pub fn nearest_neighbours<T: Real>(
 }
 
 impl<T: Real> Points<'_, T> {
-    fn search(&self, k: usize, method: Method, exec: &Exec) -> Result<Vec<Found>> {
+    fn search(&self, k: usize, method: Method, exec: &Exec) -> Result<Vec<NeighbourRow>> {
         match self {
             Self::Dense(points) => {
                 let many = points.len() >= TREE_MANY_POINTS;
@@ -129,8 +132,8 @@ impl<T: Real> Points<'_, T> {
                     Method::Approximate(effort) if points.metric().is_squared() => {
                         approximate::search(points, k, &effort, exec)
                     }
-                    Method::Tree => tree::search(points, k, exec),
-                    Method::Auto if few => tree::search(points, k, exec),
+                    Method::Tree => kd_tree::search(points, k, exec),
+                    Method::Auto if few => kd_tree::search(points, k, exec),
                     _ => scan::search(points, k, exec),
                 }
             }

@@ -5,20 +5,20 @@ use std::collections::BinaryHeap;
 
 /// A candidate, ordered by (distance, index): at equal distance the smaller index is nearer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Candidate {
+struct HeapEntry {
     distance: f64,
     index: u32,
 }
 
-impl Eq for Candidate {}
+impl Eq for HeapEntry {}
 
-impl Ord for Candidate {
+impl Ord for HeapEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         self.distance.total_cmp(&other.distance).then(self.index.cmp(&other.index))
     }
 }
 
-impl PartialOrd for Candidate {
+impl PartialOrd for HeapEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -28,7 +28,7 @@ impl PartialOrd for Candidate {
 #[derive(Debug, Clone)]
 pub(crate) struct Nearest {
     k: usize,
-    heap: BinaryHeap<Candidate>,
+    heap: BinaryHeap<HeapEntry>,
     smallest_positive: f64,
 }
 
@@ -53,14 +53,14 @@ impl Nearest {
             // Only now: a search makes one of these for each point long before it needs them.
             self.heap.reserve_exact(self.k);
         }
-        self.heap.push(Candidate { distance, index });
+        self.heap.push(HeapEntry { distance, index });
         true
     }
 
     /// Would this candidate enter the heap?
     #[inline]
     fn accepts(&self, distance: f64, index: u32) -> bool {
-        self.heap.len() < self.k || self.heap.peek().is_some_and(|worst| Candidate { distance, index } < *worst)
+        self.heap.len() < self.k || self.heap.peek().is_some_and(|worst| HeapEntry { distance, index } < *worst)
     }
 
     /// Points farther than this cannot change the answer. Where `k` coinciding points have been found it is the

@@ -4,70 +4,15 @@
 //! differences. Cosine and correlation distances are half the squared distance of normalised rows, so that equal rows are
 //! at exactly 0.
 
+use super::metric::{Metric, dense_key, sparse_key};
+use super::scale::{Ranges, extreme_exponent, normalize, not_finite, rescale, shift};
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// Beyond `2^SAFE_EXPONENT` (or, for the whole of a view, below its inverse) squares could leave the range of a double.
-const SAFE_EXPONENT: i32 = 480;
-/// Where the largest coordinate is smaller than `2^SMALL_EXPONENT`, squares of differences could vanish.
-const SMALL_EXPONENT: i32 = -200;
-
-/// Unit rows closer than some ten roundings (squared) have one direction: proportional rows coincide, as they should.
-const SAME_DIRECTION: f64 = 1024.0 * f64::EPSILON * f64::EPSILON;
-
-/// The distance of two points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metric {
-    /// `|x - y|`
-    Euclidean,
-    /// `1 - cos(x, y)`
-    Cosine,
-    /// `1 - Pearson correlation of x and y`
-    Correlation,
-    /// Sum of absolute differences.
-    Manhattan,
-}
-
-impl Metric {
-    /// The distance that a key stands for.
-    pub(super) fn distance(self, key: f64) -> f64 {
-        match self {
-            Self::Euclidean => key.sqrt(),
-            Self::Cosine | Self::Correlation => {
-                if key <= SAME_DIRECTION {
-                    0.0
-                } else {
-                    key / 2.0
-                }
-            }
-            Self::Manhattan => key,
-        }
-    }
-
-    /// The largest key whose distance, rounded, is at most this one.
-    pub(super) fn largest_key(self, distance: f64) -> f64 {
-        match self {
-            // Two squares may have one rounded root.
-            Self::Euclidean => distance * distance * (1.0 + 4.0 * f64::EPSILON),
-            Self::Cosine | Self::Correlation => (distance * 2.0).max(SAME_DIRECTION),
-            Self::Manhattan => distance,
-        }
-    }
-
-    pub(super) fn is_squared(self) -> bool {
-        self != Self::Manhattan
-    }
-
-    /// Does the distance keep its value when all coordinates are multiplied by a number?
-    fn is_scale_free(self) -> bool {
-        matches!(self, Self::Cosine | Self::Correlation)
-    }
-}
-
 /// The coordinates as they come.
 #[derive(Debug, Clone, Copy)]
-pub enum Coordinates<'a, T> {
+pub enum Features<'a, T> {
     /// `n * d` numbers, a point after the other.
     Dense {
         /// The numbers.
@@ -79,7 +24,7 @@ pub enum Coordinates<'a, T> {
     Sparse(&'a Csr<T>),
 }
 
-impl<T: Real> Coordinates<'_, T> {
+impl<T: Real> Features<'_, T> {
     /// Number of points.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -119,10 +64,10 @@ pub(super) enum Points<'a, T> {
 }
 
 impl<'a, T: Real> Points<'a, T> {
-    pub fn new(coordinates: Coordinates<'a, T>, metric: Metric, exec: &Exec) -> Result<Self> {
+    pub fn new(coordinates: Features<'a, T>, metric: Metric, exec: &Exec) -> Result<Self> {
         match coordinates {
-            Coordinates::Dense { data, dimension } => Self::dense(data, dimension, metric, exec),
-            Coordinates::Sparse(rows) => Self::sparse(rows, metric),
+            Features::Dense { data, dimension } => Self::dense(data, dimension, metric, exec),
+            Features::Sparse(rows) => Self::sparse(rows, metric),
         }
     }
 
@@ -172,18 +117,18 @@ impl<'a, T: Real> Points<'a, T> {
     }
 
     /// Other points, in the units and normalisation of these; a coordinate too large for them becomes infinite.
-    pub fn place(&self, others: Coordinates<'_, f64>) -> Result<Placed> {
+    pub fn place(&self, others: Features<'_, f64>) -> Result<Placed> {
         match (self, others) {
-            (Self::Dense(points), Coordinates::Dense { data, dimension }) => {
+            (Self::Dense(points), Features::Dense { data, dimension }) => {
                 Error::check_size("coordinates of a new point", points.dimension, dimension)?;
                 let (data, metric) = (data.to_vec(), points.metric);
                 Ok(Placed::Dense(OwnedPoints { data, dimension, metric, exponent: 0, origin: Vec::new() }))
             }
-            (Self::Rescaled(points), Coordinates::Dense { data, dimension }) => {
+            (Self::Rescaled(points), Features::Dense { data, dimension }) => {
                 Error::check_size("coordinates of a new point", points.dimension, dimension)?;
                 points.place(data).map(Placed::Dense)
             }
-            (Self::Sparse(points), Coordinates::Sparse(rows)) => {
+            (Self::Sparse(points), Features::Sparse(rows)) => {
                 Error::check_size("coordinates of a new point", points.rows.n_cols(), rows.n_cols())?;
                 points.place(rows).map(Placed::Sparse)
             }
@@ -206,96 +151,6 @@ pub(super) enum Placed {
     Dense(OwnedPoints),
     Sparse(SparsePoints),
 }
-
-fn not_finite() -> Error {
-    Error::Invalid("expected finite coordinates".into())
-}
-
-/// Smallest and largest value of each coordinate.
-struct Ranges(Vec<(f64, f64)>);
-
-impl Ranges {
-    fn new<T: Real>(data: &[T], dimension: usize, exec: &Exec) -> Result<Self> {
-        const ROWS: usize = 512;
-        let nothing = vec![(f64::INFINITY, f64::NEG_INFINITY); dimension];
-        let parts = exec.map(data.len().div_ceil(ROWS * dimension), |piece| {
-            let mut ranges = nothing.clone();
-            for row in data[piece * ROWS * dimension..].chunks_exact(dimension).take(ROWS) {
-                for ((low, high), v) in ranges.iter_mut().zip(row) {
-                    let v = v.to_f64();
-                    *low = low.min(v);
-                    // `min` and `max` pass over what is not a number; infinity shows it below.
-                    *high = high.max(if v.is_nan() { f64::INFINITY } else { v });
-                }
-            }
-            Ok(ranges)
-        })?;
-        let mut ranges = nothing;
-        for part in parts {
-            for ((low, high), (part_low, part_high)) in ranges.iter_mut().zip(part) {
-                *low = low.min(part_low);
-                *high = high.max(part_high);
-            }
-        }
-        if ranges.iter().any(|(low, high)| low.is_infinite() || high.is_infinite()) {
-            return Err(not_finite());
-        }
-        Ok(Self(ranges))
-    }
-
-    /// The value of each coordinate that is the same everywhere, 0 for the others.
-    fn constants(&self) -> Vec<f64> {
-        self.0.iter().map(|&(low, high)| if low == high { low } else { 0.0 }).collect()
-    }
-
-    /// The largest extent; halved before subtracting, so that it is finite.
-    fn widest(&self) -> f64 {
-        self.0.iter().map(|(low, high)| high / 2.0 - low / 2.0).fold(0.0, f64::max)
-    }
-}
-
-/// The exponent by which coordinates that differ by up to `largest` must be divided; 0 for every ordinary scale.
-fn extreme_exponent(largest: f64) -> i32 {
-    if largest == 0.0 {
-        return 0;
-    }
-    let exponent = largest.log2().floor() as i32;
-    if (SMALL_EXPONENT..=SAFE_EXPONENT).contains(&exponent) { 0 } else { exponent - SAFE_EXPONENT }
-}
-
-/// `v / 2^exponent`, exact unless it falls below the smallest double; in two factors, because one may be out of range.
-fn shift(v: f64, exponent: i32) -> f64 {
-    v * 2_f64.powi(-exponent / 2) * 2_f64.powi(-exponent + exponent / 2)
-}
-
-/// Every coordinate less its origin, divided by `2^exponent`. A constant coordinate is its own origin: it adds nothing to a
-/// difference, but could leave the range when it is rescaled.
-fn rescale<T: Real>(data: &[T], origin: &[f64], exponent: i32) -> Vec<f64> {
-    let value = |(v, origin): (&T, &f64)| shift(v.to_f64() - origin, exponent);
-    data.chunks_exact(origin.len()).flat_map(|row| row.iter().zip(origin).map(value)).collect()
-}
-
-/// Unit length (after removing the mean, for correlations).
-fn normalize(row: &mut [f64], metric: Metric, index: usize) -> Result<()> {
-    // Of a row of extreme scale only the direction counts. By a power of two, which rounds nothing away.
-    let largest = row.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-    let exponent = if largest > 0.0 { largest.log2().floor() as i32 } else { 0 };
-    row.iter_mut().for_each(|v| *v = shift(*v, exponent));
-    if metric == Metric::Correlation {
-        // The mean of equal numbers may round to another number: a constant row must not pass for noise.
-        let constant = row.iter().all(|v| *v == row[0]);
-        let mean = if constant { row[0] } else { row.iter().sum::<f64>() / row.len() as f64 };
-        row.iter_mut().for_each(|v| *v -= mean);
-    }
-    let norm = row.iter().map(|v| v * v).sum::<f64>().sqrt();
-    if norm == 0.0 {
-        let (what, name) = if metric == Metric::Cosine { ("all zeros", "cosine") } else { ("constant", "correlation") };
-        return Err(Error::Invalid(format!("row {index} is {what}: its {name} distance is undefined")));
-    }
-    row.iter_mut().for_each(|v| *v /= norm);
-    Ok(())
-}
-
 /// Rows of numbers in memory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DensePoints<'a, T> {
@@ -360,37 +215,6 @@ impl<T: Real> Keys for DensePoints<'_, T> {
         dense_key(self.metric, self.row(i), self.row(j))
     }
 }
-
-/// The key of two dense points.
-#[inline(always)]
-pub(super) fn dense_key(metric: Metric, x: &[impl Real], y: &[impl Real]) -> f64 {
-    let difference = |k: usize| x[k].to_f64() - y[k].to_f64();
-    if metric.is_squared() {
-        sum_terms(x.len().min(y.len()), |k| difference(k) * difference(k))
-    } else {
-        sum_terms(x.len().min(y.len()), |k| difference(k).abs())
-    }
-}
-
-/// `term(0) + ... + term(len - 1)` in eight interleaved sums. The order depends on `len` alone, and rounding is monotone:
-/// smaller terms never give a larger sum. The tree's lower bounds rely on that.
-#[inline(always)]
-pub(super) fn sum_terms(len: usize, term: impl Fn(usize) -> f64) -> f64 {
-    let mut sums = [0.0; 8];
-    let whole = len - len % 8;
-    let mut k = 0;
-    while k < whole {
-        for (lane, sum) in sums.iter_mut().enumerate() {
-            *sum += term(k + lane);
-        }
-        k += 8;
-    }
-    for (lane, sum) in sums.iter_mut().enumerate().take(len - whole) {
-        *sum += term(whole + lane);
-    }
-    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
-}
-
 /// Sparse rows of our own.
 #[derive(Debug)]
 pub(super) struct SparsePoints {
@@ -430,20 +254,4 @@ impl SparsePoints {
         }
         Ok(Self { rows: rows.with_values(values), metric: self.metric, exponent: self.exponent })
     }
-}
-
-/// The key of two sparse points, by ascending column.
-pub(super) fn sparse_key(metric: Metric, (a, x): (&[u32], &[f64]), (b, y): (&[u32], &[f64])) -> f64 {
-    let power = |difference: f64| if metric.is_squared() { difference * difference } else { difference.abs() };
-    let (mut p, mut q, mut sum) = (0, 0, 0.0);
-    while p < a.len() && q < b.len() {
-        let (c, e) = (a[p], b[q]);
-        let left = if c <= e { x[p] } else { 0.0 };
-        let right = if e <= c { y[q] } else { 0.0 };
-        sum += power(left - right);
-        p += usize::from(c <= e);
-        q += usize::from(e <= c);
-    }
-    x[p..].iter().chain(&y[q..]).for_each(|&v| sum += power(v));
-    sum
 }

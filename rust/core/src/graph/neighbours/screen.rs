@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use mdt_dense::{Accum, MatMut, MatRef};
 
-use super::points::{DensePoints, Keys, SparsePoints, sum_terms};
+use super::metric::sum_terms;
+use super::points::{DensePoints, Keys, SparsePoints};
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::ground::sparse_step::{Remainder, Term, column_means, step_rows};

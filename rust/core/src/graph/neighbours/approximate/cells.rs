@@ -6,6 +6,7 @@ use super::cloud::Cloud;
 use super::compare::{Comparison, Group, compare_groups};
 use super::forest::{Leaves, grow};
 use super::graph::Graph;
+use super::probes::MissedPairs;
 use super::smallest::by_value;
 use crate::ground::exec::Exec;
 use crate::ground::random::Stream;
@@ -13,7 +14,7 @@ use crate::{Real, Result};
 
 /// Points of a cell, on average.
 const POINTS_PER_CELL: usize = 512;
-/// Cells that every point is compared with before any others: what it finds there spares it most of what comes later.
+/// Cells that every point is compared with before any others: what it proposals there spares it most of what comes later.
 const FIRST_CELLS: usize = 2;
 /// Points for each centre, and rounds, from which the centres are found.
 const SAMPLES_PER_CENTRE: usize = 16;
@@ -28,7 +29,7 @@ pub(super) struct Cells<E> {
     /// The cell of each point.
     labels: Vec<u32>,
     /// The points of each cell.
-    members: Vec<Vec<u32>>,
+    points_of: Vec<Vec<u32>>,
     /// So many cells nearest to it every point has been compared with.
     visited: usize,
 }
@@ -38,32 +39,25 @@ impl<E: Real> Cells<E> {
         let centres = find_centres(cloud, seed, exec)?;
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
         let labels = nearest_centres(cloud, &all, &centres, 0..1, exec)?;
-        let mut members = vec![Vec::new(); centres.len()];
-        labels.iter().zip(all).for_each(|(&cell, point)| members[cell as usize].push(point));
-        Ok(Self { centres, labels, members, visited: 0 })
+        let mut points_of = vec![Vec::new(); centres.len()];
+        labels.iter().zip(all).for_each(|(&cell, point)| points_of[cell as usize].push(point));
+        Ok(Self { centres, labels, points_of, visited: 0 })
     }
 
     /// Compares every point with those of more cells, nearest first, as many as it takes for so many of some pairs to meet; returns
     /// whether more of them could.
-    pub fn visit(
-        &mut self,
-        pairs: &[(u32, u32)],
-        wanted: usize,
-        cloud: &Cloud<E>,
-        graph: &mut Graph<E>,
-        exec: &Exec,
-    ) -> Result<bool> {
+    pub fn visit(&mut self, missed: &MissedPairs, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<bool> {
         if self.visited == self.centres.len() {
             return Ok(false);
         }
-        let mut ranks = self.ranks(pairs, cloud, exec)?;
-        // Those that have met and are no neighbours in the graph are lost: points were shortened.
+        let mut ranks = self.ranks(&missed.pairs, cloud, exec)?;
+        // Those that have met and are no neighbours in the graph are lost: points were reduced.
         ranks.retain(|&rank| rank >= self.visited);
         if ranks.is_empty() {
             return Ok(false);
         }
         ranks.sort_unstable();
-        ranks.truncate(wanted);
+        ranks.truncate(missed.wanted);
         let enough = ranks.last().map_or(0, |rank| rank + 1).max(self.visited + 1);
         for end in [FIRST_CELLS, enough] {
             let end = end.min(self.centres.len());
@@ -91,8 +85,8 @@ impl<E: Real> Cells<E> {
                     // The other side of a pair stands next to it.
                     let there = self.labels[sides[(first + i) ^ 1] as usize] as usize;
                     let norms = self.centres.norms();
-                    let bar = line[there] + norms[there];
-                    *rank = line.iter().zip(norms).filter(|&(&value, &norm)| value + norm < bar).count();
+                    let threshold = line[there] + norms[there];
+                    *rank = line.iter().zip(norms).filter(|&(&value, &norm)| value + norm < threshold).count();
                 }
                 Ok(())
             },
@@ -103,12 +97,12 @@ impl<E: Real> Cells<E> {
     fn visit_ranks(&self, ranks: Range<usize>, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<()> {
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
         for points in all.chunks(POINTS_PER_TURN) {
-            let mut visitors = vec![Vec::new(); self.members.len()];
+            let mut visitors = vec![Vec::new(); self.points_of.len()];
             let cells = nearest_centres(cloud, points, &self.centres, ranks.clone(), exec)?;
             for (&point, cells) in points.iter().zip(cells.chunks_exact(ranks.len())) {
                 cells.iter().for_each(|&cell| visitors[cell as usize].push(point));
             }
-            let groups = visitors.iter().zip(&self.members);
+            let groups = visitors.iter().zip(&self.points_of);
             let groups: Vec<_> = groups.map(|(points, others)| Group { points, others, is_mutual: true }).collect();
             compare_groups(cloud, &groups, graph, exec)?;
         }
@@ -143,14 +137,14 @@ fn nearest_centres<E: Real>(
     exec: &Exec,
 ) -> Result<Vec<u32>> {
     let mut cells = vec![0; points.len() * ranks.len()];
-    let bars = [E::INFINITY; POINTS_PER_PIECE];
+    let thresholds = [E::INFINITY; POINTS_PER_PIECE];
     exec.for_pieces(
         &mut cells,
         POINTS_PER_PIECE * ranks.len(),
         || (Cloud::empty(cloud.dimension()), Comparison::new()),
         |first, piece, (rows, comparison)| {
             rows.gather(cloud, &points[first / ranks.len()..][..piece.len() / ranks.len()]);
-            let nearest = comparison.nearest(rows, centres, 0..centres.len(), ranks.end, &bars, exec)?;
+            let nearest = comparison.nearest(rows, centres, 0..centres.len(), ranks.end, &thresholds, exec)?;
             for (cells, nearest) in piece.chunks_exact_mut(ranks.len()).zip(nearest) {
                 let found = nearest.found();
                 if ranks.start > 0 {

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use mdt_dense::{Accum, MatMut, MatRef};
 
-use super::super::points::{DensePoints, Keys, sum_terms};
+use super::super::metric::sum_terms;
+use super::super::points::{DensePoints, Keys};
 use super::super::screen::{Centred, fill_rows};
 use crate::ground::exec::Exec;
 use crate::ground::prefetch::prefetch;

@@ -1,7 +1,7 @@
 //! Neighbours of neighbours are likely neighbours: rounds in which all pairs around each point are compared (NN-descent).
 
 use super::cloud::Cloud;
-use super::graph::{Finds, Graph};
+use super::graph::{Graph, Proposals};
 use crate::ground::exec::Exec;
 use crate::ground::random::mix;
 use crate::{Real, Result};
@@ -12,11 +12,18 @@ const POINTS_PER_PIECE: usize = 512;
 const PIECES_PER_TURN: usize = 64;
 
 /// Who is compared around each point of a piece.
-struct Meetings {
+struct Neighbourhoods {
     /// The points that meet, those of a point after those of another.
-    members: Vec<u32>,
-    /// For each point, where its fresh members begin, where the others begin, and where they end.
-    bounds: Vec<(usize, usize, usize)>,
+    points: Vec<u32>,
+    /// The places of the points around each point.
+    spans: Vec<Span>,
+}
+
+/// Where the fresh points of a neighbourhood begin, where the settled ones begin, and where they end.
+struct Span {
+    fresh: usize,
+    settled: usize,
+    end: usize,
 }
 
 /// One round; returns how many entries are new.
@@ -27,81 +34,83 @@ pub(super) fn round<E: Real>(
     seed: u64,
     exec: &Exec,
 ) -> Result<usize> {
-    let meetings = invite(graph, sample, seed, exec)?;
+    let neighbourhoods = sample_neighbourhoods(graph, sample, seed, exec)?;
     let mut entered = 0;
-    for turn in meetings.chunks(PIECES_PER_TURN) {
+    for turn in neighbourhoods.chunks(PIECES_PER_TURN) {
         let known = &*graph;
-        let finds = exec
-            .map(turn.len(), |piece| Ok(pulp::Arch::new().dispatch(Meet { cloud, known, meetings: &turn[piece] })))?;
-        entered += graph.enter(&finds, exec)?;
+        let proposals = exec.map(turn.len(), |piece| {
+            Ok(pulp::Arch::new().dispatch(CompareNeighbourhoods { cloud, known, neighbourhoods: &turn[piece] }))
+        })?;
+        entered += graph.accept(&proposals, exec)?;
     }
     Ok(entered)
 }
 
-/// The meetings of one piece.
-struct Meet<'a, E> {
+/// The neighbourhoods of one piece.
+struct CompareNeighbourhoods<'a, E> {
     cloud: &'a Cloud<E>,
     known: &'a Graph<E>,
-    meetings: &'a Meetings,
+    neighbourhoods: &'a Neighbourhoods,
 }
 
-impl<E: Real> pulp::WithSimd for Meet<'_, E> {
-    type Output = Finds<E>;
+impl<E: Real> pulp::WithSimd for CompareNeighbourhoods<'_, E> {
+    type Output = Proposals<E>;
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> Finds<E> {
-        let Self { cloud, known, meetings: Meetings { members, bounds } } = self;
-        let mut finds = Finds::new(cloud.len());
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Proposals<E> {
+        let Self { cloud, known, neighbourhoods: Neighbourhoods { points, spans } } = self;
+        let mut proposals = Proposals::new(cloud.len());
         let (mut gathered, mut values) = (Cloud::empty(cloud.dimension()), Vec::new());
-        for &(fresh, settled, end) in bounds {
-            compare(cloud, known, &members[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut finds);
+        for &Span { fresh, settled, end } in spans {
+            compare(cloud, known, &points[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut proposals);
         }
-        finds
+        proposals
     }
 }
 
-/// Compares the first `fresh` members with each other and with all the rest.
+/// Compares the first `fresh` points with each other and with all the rest.
 #[inline(always)]
 fn compare<E: Real>(
     cloud: &Cloud<E>,
     known: &Graph<E>,
-    members: &[u32],
+    points: &[u32],
     fresh: usize,
     (gathered, values): (&mut Cloud<E>, &mut Vec<E>),
-    finds: &mut Finds<E>,
+    proposals: &mut Proposals<E>,
 ) {
-    if fresh == 0 || members.len() < 2 {
+    if fresh == 0 || points.len() < 2 {
         return;
     }
-    gathered.gather(cloud, members);
-    let bars: Vec<E> = members.iter().map(|&p| known.worst[p as usize]).collect();
-    let n = members.len();
+    gathered.gather(cloud, points);
+    let thresholds: Vec<E> = points.iter().map(|&p| known.worst[p as usize]).collect();
+    let n = points.len();
     let values = gathered.multiply(fresh, gathered, 0..n, values);
     let norms = gathered.norms();
-    for (i, &p) in members[..fresh].iter().enumerate() {
-        let (own, norm) = (bars[i], norms[i]);
+    for (i, &p) in points[..fresh].iter().enumerate() {
+        let (own, norm) = (thresholds[i], norms[i]);
         let screened = |value: E, other_norm: E| value + other_norm + norm;
-        let is_near = |((&value, &other_norm), &bar): ((&E, &E), &E)| {
-            screened(value, other_norm) < if bar < own { own } else { bar }
+        let is_near = |((&value, &other_norm), &threshold): ((&E, &E), &E)| {
+            screened(value, other_norm) < if threshold < own { own } else { threshold }
         };
         let after = i + 1..n;
-        let others = || values[i * n..][after.clone()].iter().zip(&norms[after.clone()]).zip(&bars[after.clone()]);
+        let others =
+            || values[i * n..][after.clone()].iter().zip(&norms[after.clone()]).zip(&thresholds[after.clone()]);
         // All are looked at before any is: few pairs are near, and so the compiler takes many at a time.
         if others().fold(0, |any, other| any | u8::from(is_near(other))) == 0 {
             continue;
         }
-        for (&q, other) in members[after.clone()].iter().zip(others()) {
+        for (&q, other) in points[after.clone()].iter().zip(others()) {
             if is_near(other) {
-                let ((&value, &other_norm), &bar) = other;
+                let ((&value, &other_norm), &threshold) = other;
                 let near = screened(value, other_norm);
-                let (is_new, is_new_there) = (near < own && !known.has(p, q), near < bar && !known.has(q, p));
+                let (is_new, is_new_there) = (near < own && !known.has(p, q), near < threshold && !known.has(q, p));
                 if is_new || is_new_there {
                     let distance = cloud.squared_distance(p, q);
                     if is_new && distance < own {
-                        finds.note(p, q, distance);
+                        proposals.add(p, q, distance);
                     }
-                    if is_new_there && distance < bar {
-                        finds.note(q, p, distance);
+                    if is_new_there && distance < threshold {
+                        proposals.add(q, p, distance);
                     }
                 }
             }
@@ -111,11 +120,16 @@ fn compare<E: Real>(
 
 /// Chooses who meets around each point: up to `sample` fresh neighbours in either direction, and as many settled ones. Chosen
 /// fresh ones become settled.
-fn invite<E: Real>(graph: &mut Graph<E>, sample: usize, seed: u64, exec: &Exec) -> Result<Vec<Meetings>> {
+fn sample_neighbourhoods<E: Real>(
+    graph: &mut Graph<E>,
+    sample: usize,
+    seed: u64,
+    exec: &Exec,
+) -> Result<Vec<Neighbourhoods>> {
     let width = graph.width;
     let reverse = Reverse::new(graph);
     exec.map_pieces(&mut graph.entries, POINTS_PER_PIECE * width, |first, rows| {
-        let mut meetings = Meetings { members: Vec::new(), bounds: Vec::new() };
+        let mut neighbourhoods = Neighbourhoods { points: Vec::new(), spans: Vec::new() };
         let (mut fresh, mut settled) = (Vec::new(), Vec::new());
         for (i, row) in rows.chunks_exact_mut(width).enumerate() {
             let point = (first / width + i) as u32;
@@ -123,15 +137,15 @@ fn invite<E: Real>(graph: &mut Graph<E>, sample: usize, seed: u64, exec: &Exec) 
             settled.clear();
             for entry in row.iter() {
                 let list = if entry.is_fresh() { &mut fresh } else { &mut settled };
-                list.push((lot(point, entry.index(), seed), entry.index()));
+                list.push((priority(point, entry.index(), seed), entry.index()));
             }
             for &(other, is_fresh) in reverse.of(point) {
                 let list = if is_fresh { &mut fresh } else { &mut settled };
-                list.push((lot(point, other, seed), other));
+                list.push((priority(point, other, seed), other));
             }
-            let begin = meetings.members.len();
+            let begin = neighbourhoods.points.len();
             if fresh.is_empty() {
-                meetings.bounds.push((begin, begin, begin));
+                neighbourhoods.spans.push(Span { fresh: begin, settled: begin, end: begin });
                 continue;
             }
             for list in [&mut fresh, &mut settled] {
@@ -141,25 +155,25 @@ fn invite<E: Real>(graph: &mut Graph<E>, sample: usize, seed: u64, exec: &Exec) 
                 list.truncate(sample);
             }
             let chosen = fresh.iter().map(|&(_, other)| other);
-            meetings.members.extend(chosen.clone());
-            let middle = meetings.members.len();
+            neighbourhoods.points.extend(chosen.clone());
+            let middle = neighbourhoods.points.len();
             // One that is fresh from one side and settled from the other comes once.
-            meetings
-                .members
+            neighbourhoods
+                .points
                 .extend(settled.iter().map(|&(_, other)| other).filter(|o| !chosen.clone().any(|c| c == *o)));
-            meetings.bounds.push((begin, middle, meetings.members.len()));
+            neighbourhoods.spans.push(Span { fresh: begin, settled: middle, end: neighbourhoods.points.len() });
             for entry in row.iter_mut().filter(|entry| entry.is_fresh()) {
                 if chosen.clone().any(|c| c == entry.index()) {
                     entry.settle();
                 }
             }
         }
-        Ok(meetings)
+        Ok(neighbourhoods)
     })
 }
 
 /// What decides whether a pair meets.
-fn lot(a: u32, b: u32, seed: u64) -> u32 {
+fn priority(a: u32, b: u32, seed: u64) -> u32 {
     let pair = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
     (mix(pair ^ seed) >> 32) as u32
 }

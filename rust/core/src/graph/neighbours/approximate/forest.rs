@@ -11,7 +11,7 @@ use crate::{Real, Result};
 
 /// Points whose place along a direction one thread computes at a time.
 const POINTS_PER_PIECE: usize = 4096;
-/// Points before one is looked at its row is asked for.
+/// Points before one is looked at its row is target for.
 const PREFETCH_AHEAD: usize = 8;
 
 /// A partition of the points into leaves of nearly equal size.

@@ -1,6 +1,6 @@
 //! The best neighbours known so far, and how many threads improve them without a word between them.
 //!
-//! What is found is first noted as [`Finds`], sorted by whom it concerns, and then entered by whoever owns those rows. A row holds
+//! What is found is first noted as [`Proposals`], sorted by whom it concerns, and then entered by whoever owns those rows. A row holds
 //! the best of all that it was ever offered, so neither the order of the offers nor the number of threads shows in it.
 
 use crate::ground::exec::Exec;
@@ -11,7 +11,7 @@ const ROWS_PER_PIECE: usize = 2048;
 /// Marks entries that have not been looked at from both sides.
 const FRESH: u32 = 1 << 31;
 /// In place of an index, before there are enough neighbours.
-const NOBODY: u32 = FRESH - 1;
+const EMPTY: u32 = FRESH - 1;
 
 /// A neighbour: its squared distance and index, with a mark.
 #[derive(Debug, Clone, Copy)]
@@ -43,26 +43,33 @@ pub(super) struct Graph<E> {
 }
 
 /// Pairs that may improve the graph, by whom they concern.
-pub(super) struct Finds<E> {
-    by_rows: Vec<Vec<(u32, u32, E)>>,
+pub(super) struct Proposals<E> {
+    by_rows: Vec<Vec<Proposal<E>>>,
 }
 
-impl<E: Real> Finds<E> {
+/// A point that may be a neighbour of another.
+struct Proposal<E> {
+    point: u32,
+    other: u32,
+    distance: E,
+}
+
+impl<E: Real> Proposals<E> {
     pub fn new(n: usize) -> Self {
         Self { by_rows: (0..n.div_ceil(ROWS_PER_PIECE)).map(|_| Vec::new()).collect() }
     }
 
     /// Notes that `other` may be a neighbour of `point`.
     #[inline(always)]
-    pub fn note(&mut self, point: u32, other: u32, distance: E) {
-        self.by_rows[point as usize / ROWS_PER_PIECE].push((point, other, distance));
+    pub fn add(&mut self, point: u32, other: u32, distance: E) {
+        self.by_rows[point as usize / ROWS_PER_PIECE].push(Proposal { point, other, distance });
     }
 }
 
 impl<E: Real> Graph<E> {
     pub fn new(n: usize, width: usize) -> Self {
-        let nobody = Entry { distance: E::INFINITY, tagged: NOBODY };
-        Self { width, entries: vec![nobody; n * width], worst: vec![E::INFINITY; n] }
+        let empty = Entry { distance: E::INFINITY, tagged: EMPTY };
+        Self { width, entries: vec![empty; n * width], worst: vec![E::INFINITY; n] }
     }
 
     pub fn row(&self, i: u32) -> &[Entry<E>] {
@@ -77,7 +84,7 @@ impl<E: Real> Graph<E> {
     }
 
     /// Enters what was found; returns how many entries are new.
-    pub fn enter(&mut self, finds: &[Finds<E>], exec: &Exec) -> Result<usize> {
+    pub fn accept(&mut self, proposals: &[Proposals<E>], exec: &Exec) -> Result<usize> {
         let width = self.width;
         let rows = self.entries.chunks_mut(ROWS_PER_PIECE * width).zip(self.worst.chunks_mut(ROWS_PER_PIECE));
         let mut pieces: Vec<_> = rows.map(|(rows, worst)| (rows, worst, 0)).collect();
@@ -87,7 +94,7 @@ impl<E: Real> Graph<E> {
             || (),
             |piece, here, ()| -> Result<()> {
                 let (rows, worst, entered) = &mut here[0];
-                for &(point, other, distance) in finds.iter().flat_map(|f| &f.by_rows[piece]) {
+                for &Proposal { point, other, distance } in proposals.iter().flat_map(|f| &f.by_rows[piece]) {
                     let place = point as usize - piece * ROWS_PER_PIECE;
                     let row = &mut rows[place * width..(place + 1) * width];
                     *entered += usize::from(insert(row, distance, other));
@@ -122,12 +129,12 @@ mod tests {
         let offers = [(3.0, 5), (1.0, 2), (3.0, 4), (1.0, 2), (2.0, 9), (7.0, 1)];
         for turn in 0..offers.len() {
             let mut graph = Graph::<f64>::new(1, 3);
-            let mut finds = Finds::new(1);
+            let mut proposals = Proposals::new(1);
             for offset in 0..offers.len() {
                 let (distance, index) = offers[(turn + offset) % offers.len()];
-                finds.note(0, index, distance);
+                proposals.add(0, index, distance);
             }
-            graph.enter(&[finds], &Exec::with_threads(1)).unwrap();
+            graph.accept(&[proposals], &Exec::with_threads(1)).unwrap();
             let row: Vec<_> = graph.row(0).iter().map(|e| (e.distance, e.index(), e.is_fresh())).collect();
             assert_eq!(row, [(1.0, 2, true), (2.0, 9, true), (3.0, 4, true)]);
             assert_eq!(graph.worst, [3.0]);

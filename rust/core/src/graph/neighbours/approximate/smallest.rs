@@ -5,39 +5,39 @@ use std::cmp::Ordering;
 use super::compare::TOGETHER;
 use crate::Real;
 
-/// A first bar is found from the smallest of so many values each.
+/// A first threshold is found from the smallest of so many values each.
 const SMALLEST_OF: usize = 16;
 
-/// The `count` smallest values not above a bar.
+/// The `count` smallest values not above a threshold.
 pub(super) struct Smallest<E> {
     /// Among these they are.
     kept: Vec<(E, u32)>,
     count: usize,
-    bar: E,
+    threshold: E,
 }
 
 impl<E: Real> Smallest<E> {
     pub fn new() -> Self {
-        Self { kept: Vec::new(), count: 0, bar: E::INFINITY }
+        Self { kept: Vec::new(), count: 0, threshold: E::INFINITY }
     }
 
     /// Begins again, with no values.
-    pub fn restart(&mut self, count: usize, bar: E) {
+    pub fn restart(&mut self, count: usize, threshold: E) {
         self.kept.clear();
-        (self.count, self.bar) = (count, bar);
+        (self.count, self.threshold) = (count, threshold);
     }
 
     /// Looks at the sums of `values` and `more`, which stand at `first` and after it. `spare` is overwritten.
     #[inline(always)]
     pub fn offer(&mut self, values: &[E], more: &[E], first: usize, spare: &mut Vec<E>) {
-        if self.bar == E::INFINITY {
-            self.lower_bar(values, more, spare);
+        if self.threshold == E::INFINITY {
+            self.lower_threshold(values, more, spare);
         }
         let whole = values.len() / TOGETHER * TOGETHER;
         let groups = values[..whole].chunks_exact(TOGETHER).zip(more[..whole].chunks_exact(TOGETHER));
         for (group, (values, more)) in groups.enumerate() {
-            let bar = self.bar;
-            if values.iter().zip(more).fold(0, |any, (&a, &b)| any | u8::from(a + b <= bar)) != 0 {
+            let threshold = self.threshold;
+            if values.iter().zip(more).fold(0, |any, (&a, &b)| any | u8::from(a + b <= threshold)) != 0 {
                 self.keep(values, more, first + group * TOGETHER);
             }
         }
@@ -50,33 +50,33 @@ impl<E: Real> Smallest<E> {
         &mut self.kept
     }
 
-    /// Finds a bar that `count` of these values do not exceed.
+    /// Proposals a threshold that `count` of these values do not exceed.
     ///
-    /// The values are dealt into hands, and the smallest of each hand is laid out: `count` of these do not exceed the
+    /// The values are dealt into groups, and the smallest of each hand is laid out: `count` of these do not exceed the
     /// `count`-th of them.
     #[inline(always)]
-    fn lower_bar(&mut self, values: &[E], more: &[E], spare: &mut Vec<E>) {
-        let hands = (values.len() / SMALLEST_OF).max(values.len().min(2 * self.count));
-        if hands < self.count || hands == 0 {
+    fn lower_threshold(&mut self, values: &[E], more: &[E], spare: &mut Vec<E>) {
+        let groups = (values.len() / SMALLEST_OF).max(values.len().min(2 * self.count));
+        if groups < self.count || groups == 0 {
             return;
         }
         spare.clear();
-        spare.extend(values.iter().zip(more).map(|(&a, &b)| a + b).take(hands));
-        for (values, more) in values.chunks_exact(hands).zip(more.chunks_exact(hands)).skip(1) {
+        spare.extend(values.iter().zip(more).map(|(&a, &b)| a + b).take(groups));
+        for (values, more) in values.chunks_exact(groups).zip(more.chunks_exact(groups)).skip(1) {
             for (smallest, (&a, &b)) in spare.iter_mut().zip(values.iter().zip(more)) {
                 *smallest = if a + b < *smallest { a + b } else { *smallest };
             }
         }
         let order = |a: &E, b: &E| a.partial_cmp(b).unwrap_or(Ordering::Equal);
-        self.bar = *spare.select_nth_unstable_by(self.count - 1, order).1;
+        self.threshold = *spare.select_nth_unstable_by(self.count - 1, order).1;
     }
 
     #[inline(always)]
     fn keep(&mut self, values: &[E], more: &[E], first: usize) {
-        let (bar, kept) = (self.bar, &mut self.kept);
+        let (threshold, kept) = (self.threshold, &mut self.kept);
         for_each_place(
             values.len(),
-            |i| values[i] + more[i] <= bar,
+            |i| values[i] + more[i] <= threshold,
             |i| kept.push((values[i] + more[i], (first + i) as u32)),
         );
         // Selecting seldom, out of many, is cheaper than keeping them in order.
@@ -89,7 +89,7 @@ impl<E: Real> Smallest<E> {
     fn select(&mut self) {
         if self.kept.len() > self.count {
             let (_, last, _) = self.kept.select_nth_unstable_by(self.count - 1, by_value);
-            self.bar = last.0;
+            self.threshold = last.0;
             self.kept.truncate(self.count);
         }
     }
@@ -97,10 +97,10 @@ impl<E: Real> Smallest<E> {
 
 /// Calls `see` for those of up to [`TOGETHER`] places that pass: all are tested at once, and few pass.
 #[inline(always)]
-pub(super) fn for_each_place(count: usize, passes: impl Fn(usize) -> bool, mut see: impl FnMut(usize)) {
+pub(super) fn for_each_place(count: usize, passes: impl Fn(usize) -> bool, mut visit: impl FnMut(usize)) {
     let mut passed = (0..count).fold(0_u32, |passed, i| passed | u32::from(passes(i)) << i);
     while passed != 0 {
-        see(passed.trailing_zeros() as usize);
+        visit(passed.trailing_zeros() as usize);
         passed &= passed - 1;
     }
 }
@@ -122,21 +122,21 @@ mod tests {
         for (len, count) in [(1, 1), (1, 5), (31, 4), (100, 1), (512, 21), (2000, 60), (2000, 1999), (700, 900)] {
             // Few distinct values, so that many are equal.
             for distinct in [3, 50, 1 << 20] {
-                for bar in [f32::INFINITY, 0.7, 0.1] {
+                for threshold in [f32::INFINITY, 0.7, 0.1] {
                     let mut draw = || (0..len).map(|_| stream.below(distinct) as f32 / distinct as f32).collect();
                     let (a, b): (Vec<f32>, Vec<f32>) = (draw(), draw());
                     let sums = a.iter().zip(&b).map(|(a, b)| a + b).zip(0..);
-                    let mut expected: Vec<(f32, u32)> = sums.filter(|&(sum, _)| sum <= bar).collect();
+                    let mut expected: Vec<(f32, u32)> = sums.filter(|&(sum, _)| sum <= threshold).collect();
                     expected.sort_by(by_value);
                     expected.truncate(count);
                     for piece in [len, 64] {
-                        smallest.restart(count, bar);
+                        smallest.restart(count, threshold);
                         for (k, (a, b)) in a.chunks(piece).zip(b.chunks(piece)).enumerate() {
                             smallest.offer(a, b, k * piece, &mut spare);
                         }
                         let mut found = smallest.found().to_vec();
                         found.sort_by(by_value);
-                        assert_eq!(found, expected, "{len} {count} {distinct} {bar} {piece}");
+                        assert_eq!(found, expected, "{len} {count} {distinct} {threshold} {piece}");
                     }
                 }
             }

@@ -1,11 +1,11 @@
-//! Words drawn at random.
+//! Sequences drawn at random.
 
-use super::{Explored, Strategy, Tree, Word};
 use crate::ground::random::Stream;
+use crate::search::{Explored, SearchTree, Sequence, Strategy};
 
-/// Draws words of one length, step by step.
+/// Draws sequences of one length, step by step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Random {
+pub struct RandomSequences {
     /// How many are drawn; equal ones are scored once.
     pub samples: usize,
     /// Probabilities of the members, one row a step; rows sum to 1.
@@ -14,10 +14,11 @@ pub struct Random {
     pub seed: u64,
 }
 
-impl Strategy for Random {
-    fn explore(&self, tree: &mut Tree<'_>) -> Explored<()> {
-        let words: Vec<Word> = (0..self.samples).map(|sample| self.word(sample, tree.n_members())).collect();
-        tree.visit(&words, |_| None).map(drop)
+impl Strategy for RandomSequences {
+    fn explore(&self, tree: &mut SearchTree<'_>) -> Explored<()> {
+        let sequences: Vec<Sequence> =
+            (0..self.samples).map(|sample| self.sequence(sample, tree.n_members())).collect();
+        tree.visit(&sequences, |_| None).map(drop)
     }
 
     fn visits(&self, _: usize) -> usize {
@@ -25,10 +26,10 @@ impl Strategy for Random {
     }
 }
 
-impl Random {
-    /// One of the words. A stream each: more samples add words and change none.
+impl RandomSequences {
+    /// One of the sequences. A stream each: more samples add sequences and change none.
     #[must_use]
-    pub fn word(&self, sample: usize, n_members: usize) -> Word {
+    pub fn sequence(&self, sample: usize, n_members: usize) -> Sequence {
         let mut stream = Stream::new(self.seed, sample as u64);
         self.probabilities.chunks_exact(n_members).map(|row| pick(row, stream.uniform())).collect()
     }

@@ -6,7 +6,7 @@
 //! 96 out of 784 find 0.98 of the 15 nearest among their 25 nearest; points that fill all directions stay as they are.
 
 use super::cloud::Cloud;
-use super::probe::Probes;
+use super::probes::RecallProbes;
 use crate::ground::block::Block;
 use crate::ground::columns::{add_product, gram, orthonormal, random_signs, singular_values};
 use crate::ground::exec::Exec;
@@ -14,39 +14,39 @@ use crate::ground::random::Stream;
 use crate::{Real, Result};
 
 /// Numbers that may do, and so many times fewer than all they have to be.
-const WIDTHS: [usize; 7] = [16, 32, 64, 96, 128, 192, 256];
-const FEWER: usize = 3;
+const DIMENSIONS: [usize; 7] = [16, 32, 64, 96, 128, 192, 256];
+const LEAST_REDUCTION: usize = 3;
 /// This share of the neighbours that need not be found may be lost by it.
-const LOST: f64 = 0.5;
+const TOLERATED_LOSS: f64 = 0.5;
 /// Points from which directions are found, and rounds of it.
 const SAMPLE: usize = 2048;
 const ROUNDS: usize = 2;
 
 /// Points of fewer numbers each among whose `kept` nearest are enough of the nearest by all numbers, if there are such.
-pub(super) fn shorten<T: Real, E: Real>(
+pub(super) fn reduce_dimension<T: Real, E: Real>(
     cloud: &Cloud<E>,
-    probes: &Probes<'_, T>,
+    probes: &RecallProbes<'_, T>,
     kept: usize,
     seed: u64,
     exec: &Exec,
 ) -> Result<Option<Cloud<E>>> {
-    let widths = WIDTHS.into_iter().filter(|width| FEWER * width <= cloud.dimension());
-    // If all neighbours are asked for, nothing may be lost, and no sample tells.
-    let Some(widest) = widths.clone().next_back().filter(|_| probes.spared() > 0.0) else {
+    let widths = DIMENSIONS.into_iter().filter(|width| LEAST_REDUCTION * width <= cloud.dimension());
+    // If all neighbours are target for, nothing may be lost, and no sample tells.
+    let Some(widest) = widths.clone().next_back().filter(|_| probes.tolerated() > 0.0) else {
         return Ok(None);
     };
     let sample = cloud.some(&cloud.draw(SAMPLE.min(cloud.len()), &mut Stream::new(seed, 0)));
     let directions = leading_directions(&sample, widest, seed, exec)?;
     let surroundings = cloud.some(&probes.surroundings());
-    let is_enough = |share: f64| 1.0 - share < LOST * probes.spared();
+    let is_enough = |share: f64| 1.0 - share < TOLERATED_LOSS * probes.tolerated();
     for width in widths {
         let leading: Vec<f64> = directions.chunks_exact(widest).flat_map(|line| &line[..width]).copied().collect();
-        let shortened = |cloud: &Cloud<E>| cloud.projected(&leading, width, exec);
+        let reduced = |cloud: &Cloud<E>| cloud.projected(&leading, width, exec);
         // Those that are near anyway first: that is cheap, and tells most that do not do. Others may come between.
-        if is_enough(probes.share_within(kept, &shortened(&surroundings)?)) {
-            let short = shortened(cloud)?;
-            if is_enough(probes.share_near(kept, &short, exec)?) {
-                return Ok(Some(short));
+        if is_enough(probes.share_within(kept, &reduced(&surroundings)?)) {
+            let reduced = reduced(cloud)?;
+            if is_enough(probes.share_near(kept, &reduced, exec)?) {
+                return Ok(Some(reduced));
             }
         }
     }
@@ -76,21 +76,22 @@ fn leading_directions<E: Real>(sample: &Cloud<E>, width: usize, seed: u64, exec:
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::points::{DensePoints, Metric};
+    use super::super::super::metric::Metric;
+    use super::super::super::points::DensePoints;
     use super::super::super::screen::Centred;
     use super::*;
 
     const N: usize = 3000;
 
-    /// Points as they are and shortened.
+    /// Points as they are and reduced.
     fn clouds(dimension: usize, value: impl Fn(usize, usize) -> f64) -> (Cloud<f32>, Option<Cloud<f32>>) {
         let (k, exec) = (10, Exec::with_threads(2));
         let data: Vec<f64> = (0..N * dimension).map(|at| value(at / dimension, at % dimension)).collect();
         let points = DensePoints { data: &data, dimension, metric: Metric::Euclidean };
         let cloud = Cloud::<f32>::new(&points, &Centred::new(&points, &exec).unwrap(), &exec).unwrap();
-        let probes = Probes::new(&points, &cloud, k, 0.95, 1, &exec).unwrap();
-        let short = shorten(&cloud, &probes, 2 * k, 2, &exec).unwrap();
-        (cloud, short)
+        let probes = RecallProbes::new(&points, &cloud, k, 0.95, 1, &exec).unwrap();
+        let reduced = reduce_dimension(&cloud, &probes, 2 * k, 2, &exec).unwrap();
+        (cloud, reduced)
     }
 
     /// Points that lie along `rank` directions, but for a little noise.
@@ -106,11 +107,11 @@ mod tests {
 
     #[test]
     fn few_numbers_do_where_points_lie_along_few_directions() {
-        let (cloud, short) = flat(8, 300);
-        let short = short.unwrap();
-        assert_eq!(short.dimension(), WIDTHS[0]);
+        let (cloud, reduced) = flat(8, 300);
+        let reduced = reduced.unwrap();
+        assert_eq!(reduced.dimension(), DIMENSIONS[0]);
         for i in 1..500 {
-            let part = short.squared_distance(0, i) / cloud.squared_distance(0, i);
+            let part = reduced.squared_distance(0, i) / cloud.squared_distance(0, i);
             assert!((0.9..1.1).contains(&part), "{i}: {part}");
         }
     }
@@ -132,7 +133,7 @@ mod tests {
     fn who_comes_between_is_seen() {
         let mut stream = Stream::new(3, 0);
         let noise: Vec<f64> = (0..N * 16).map(|_| 0.3 * stream.uniform()).collect();
-        let (_, short) = clouds(100, |i, j| {
+        let (_, reduced) = clouds(100, |i, j| {
             let (axis, sign, copy) = (i % 16, 2.0 * (i / 16 % 2) as f64 - 1.0, i / 32 % 2);
             match j {
                 0..16 => noise[i * 16 + j] + if j == axis { 2.0 * sign } else { 0.0 },
@@ -140,6 +141,6 @@ mod tests {
                 _ => 0.0,
             }
         });
-        assert_eq!(short.unwrap().dimension(), 32);
+        assert_eq!(reduced.unwrap().dimension(), 32);
     }
 }

@@ -8,15 +8,15 @@ use super::compare::Comparison;
 use super::graph::Graph;
 use super::smallest::by_value;
 use crate::ground::exec::Exec;
-use crate::reorder::numbering::places_of;
 use crate::ground::random::Stream;
+use crate::reorder::numbering::places_of;
 use crate::{Real, Result};
 
 /// Points that are compared with all others, and how many where they are so long that this takes a good part of the time.
 const PROBES: usize = 1024;
 const LONG_PROBES: usize = 256;
 const LONG: usize = 256;
-/// So many standard errors the share found among them has to lie above the one asked for.
+/// So many standard errors the share found among them has to lie above the one target for.
 const CERTAINTY: f64 = 2.0;
 /// Points that one thread compares with them.
 const POINTS_PER_PIECE: usize = 1 << 14;
@@ -36,24 +36,24 @@ struct Probe {
 }
 
 /// Points and what is known of them.
-pub(super) struct Probes<'a, T> {
+pub(super) struct RecallProbes<'a, T> {
     points: &'a DensePoints<'a, T>,
     all: Vec<Probe>,
     /// So many of the nearest of a point are to be found.
     k: usize,
     /// Which of the points is at each place.
     order: Vec<u32>,
-    /// Share of the neighbours that is asked for.
-    asked: f64,
+    /// Share of the neighbours that is target for.
+    target: f64,
 }
 
-impl<'a, T: Real> Probes<'a, T> {
+impl<'a, T: Real> RecallProbes<'a, T> {
     /// `cloud` has the points in their own order.
     pub fn new<E: Real>(
         points: &'a DensePoints<'a, T>,
         cloud: &Cloud<E>,
         k: usize,
-        asked: f64,
+        target: f64,
         seed: u64,
         exec: &Exec,
     ) -> Result<Self> {
@@ -67,12 +67,12 @@ impl<'a, T: Real> Probes<'a, T> {
             Probe { point, last: near[k - 1].0, near: near.into_iter().map(|(_, other)| other).collect() }
         };
         let all = drawn.iter().zip(near).map(probe).collect();
-        Ok(Self { points, all, k, order: (0..cloud.len() as u32).collect(), asked })
+        Ok(Self { points, all, k, order: (0..cloud.len() as u32).collect(), target })
     }
 
     /// The share of their neighbours that need not be found.
-    pub fn spared(&self) -> f64 {
-        1.0 - self.asked
+    pub fn tolerated(&self) -> f64 {
+        1.0 - self.target
     }
 
     /// The points have been renumbered: `order[i]` is at place `i` now.
@@ -109,23 +109,24 @@ impl<'a, T: Real> Probes<'a, T> {
     pub fn share_near<E: Real>(&self, kept: usize, cloud: &Cloud<E>, exec: &Exec) -> Result<f64> {
         let points: Vec<u32> = self.all.iter().map(|probe| probe.point).collect();
         let near = nearest_by_products(&points, cloud, kept, exec)?;
-        let (share, error) = mean(self.all.iter().zip(near).map(|(probe, near)| self.share(probe, near)));
+        let Estimate { share, error } =
+            Estimate::new(self.all.iter().zip(near).map(|(probe, near)| self.share(probe, near)));
         Ok(share - CERTAINTY * error)
     }
 
     /// The share of their neighbours that the graph has.
     pub fn recall<E: Real>(&self, graph: &Graph<E>) -> f64 {
-        self.estimate(graph).0
+        self.estimate(graph).share
     }
 
-    /// How much that share lacks of the one asked for, and of what the estimate may err.
+    /// How much that share lacks of the one target for, and of what the estimate may err.
     pub fn missing<E: Real>(&self, graph: &Graph<E>) -> f64 {
-        let (share, error) = self.estimate(graph);
-        (self.asked + CERTAINTY * error).min(1.0) - share
+        let Estimate { share, error } = self.estimate(graph);
+        (self.target + CERTAINTY * error).min(1.0) - share
     }
 
-    fn estimate<E: Real>(&self, graph: &Graph<E>) -> (f64, f64) {
-        mean(self.all.iter().map(|probe| self.share_of(probe, graph)))
+    fn estimate<E: Real>(&self, graph: &Graph<E>) -> Estimate {
+        Estimate::new(self.all.iter().map(|probe| self.share_of(probe, graph)))
     }
 
     fn share_of<E: Real>(&self, probe: &Probe, graph: &Graph<E>) -> f64 {
@@ -137,12 +138,12 @@ impl<'a, T: Real> Probes<'a, T> {
     }
 
     /// The points with neighbours that the graph does not have, and how many of these pairs it would have to find if so much is missing.
-    pub fn missed_pairs<E: Real>(&self, missing: f64, graph: &Graph<E>) -> (Vec<(u32, u32)>, usize) {
+    pub fn missed_pairs<E: Real>(&self, missing: f64, graph: &Graph<E>) -> MissedPairs {
         // Others may be as near as those that are not there.
         let lacking = self.all.iter().filter(|probe| self.share_of(probe, graph) < 1.0);
         let pairs = lacking.flat_map(|probe| probe.near[..self.k].iter().map(|&other| (probe.point, other)));
         let wanted = (missing * (self.all.len() * self.k) as f64).ceil();
-        (pairs.filter(|&(p, q)| !graph.has(p, q)).collect(), wanted as usize)
+        MissedPairs { pairs: pairs.filter(|&(p, q)| !graph.has(p, q)).collect(), wanted: wanted as usize }
     }
 
     /// What share of a probe's neighbours these others have, or others as near.
@@ -155,26 +156,41 @@ impl<'a, T: Real> Probes<'a, T> {
 
 /// The mean of shares, one of each probe, and its standard error. Neighbours of a point are found or missed together, so that points
 /// count, not pairs.
-fn mean(shares: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for share in shares {
-        count += 1.0;
-        sum += share;
-        squares += share * share;
+struct Estimate {
+    share: f64,
+    error: f64,
+}
+
+impl Estimate {
+    fn new(shares: impl Iterator<Item = f64>) -> Self {
+        let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+        for share in shares {
+            count += 1.0;
+            sum += share;
+            squares += share * share;
+        }
+        let mean = sum / count;
+        Self { share: mean, error: ((squares / count - mean * mean).max(0.0) / count).sqrt() }
     }
-    let mean = sum / count;
-    (mean, ((squares / count - mean * mean).max(0.0) / count).sqrt())
+}
+
+/// Probes with neighbours that the graph does not have.
+pub(super) struct MissedPairs {
+    /// Each a probe and one of its neighbours.
+    pub pairs: Vec<(u32, u32)>,
+    /// How many of them have to be found.
+    pub wanted: usize,
 }
 
 /// For each of these points, the `count` others nearest to it, up to rounding, in any order.
 fn nearest_by_products<E: Real>(points: &[u32], cloud: &Cloud<E>, count: usize, exec: &Exec) -> Result<Vec<Vec<u32>>> {
     let n = cloud.len();
     let rows = cloud.some(points);
-    let bars = vec![E::INFINITY; points.len()];
+    let thresholds = vec![E::INFINITY; points.len()];
     let parts = exec.map(n.div_ceil(POINTS_PER_PIECE), |piece| {
         let range = piece * POINTS_PER_PIECE..((piece + 1) * POINTS_PER_PIECE).min(n);
         let mut comparison = Comparison::new();
-        let near = comparison.nearest(&rows, cloud, range, count + 1, &bars, exec)?;
+        let near = comparison.nearest(&rows, cloud, range, count + 1, &thresholds, exec)?;
         Ok(near.iter_mut().map(|near| near.found().to_vec()).collect::<Vec<_>>())
     })?;
     let nearest = |(p, &point): (usize, &u32)| {

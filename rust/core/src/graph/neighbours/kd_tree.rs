@@ -4,9 +4,10 @@
 //! when its lower bound is *above* the query's worst neighbour: the bound sums the same terms in the same order as the exact key,
 //! and rounding is monotone, so a tie is never lost.
 
-use super::Found;
+use super::NeighbourRow;
+use super::metric::sum_terms;
 use super::nearest::Nearest;
-use super::points::{DensePoints, Keys, sum_terms};
+use super::points::{DensePoints, Keys};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
@@ -16,29 +17,29 @@ const LEAF: usize = 16;
 const QUERIES_PER_PIECE: usize = 512;
 
 /// A box: its points, its corners, and where its two halves are (leaves have none).
-struct Node {
+struct KdNode {
     points: std::ops::Range<usize>,
     halves: Option<(usize, usize)>,
     /// All points of the box coincide.
     is_point: bool,
 }
 
-struct Tree<'a, T> {
+struct KdTree<'a, T> {
     points: DensePoints<'a, T>,
     /// Original index of each point in leaf order; ascending within a leaf.
     order: Vec<u32>,
     /// Coordinates in leaf order.
     data: Vec<f64>,
-    nodes: Vec<Node>,
+    nodes: Vec<KdNode>,
     /// Lower then upper corner of each node.
     corners: Vec<f64>,
 }
 
 /// The `k` nearest others of every point.
-pub(super) fn search<T: Real>(points: &DensePoints<'_, T>, k: usize, exec: &Exec) -> Result<Vec<Found>> {
-    let tree = Tree::new(*points, exec)?;
+pub(super) fn search<T: Real>(points: &DensePoints<'_, T>, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
+    let tree = KdTree::new(*points, exec)?;
     // In leaf order consecutive queries visit the same boxes.
-    let mut in_leaf_order = vec![Found::default(); points.len()];
+    let mut in_leaf_order = vec![NeighbourRow::default(); points.len()];
     exec.for_pieces(&mut in_leaf_order, QUERIES_PER_PIECE, Vec::new, |first, piece, stack| {
         for (s, row) in piece.iter_mut().enumerate() {
             *row = tree.query(first + s, k, stack).into();
@@ -48,14 +49,14 @@ pub(super) fn search<T: Real>(points: &DensePoints<'_, T>, k: usize, exec: &Exec
         }
         Ok(())
     })?;
-    let mut found = vec![Found::default(); points.len()];
+    let mut found = vec![NeighbourRow::default(); points.len()];
     for (row, &original) in in_leaf_order.into_iter().zip(&tree.order) {
         found[original as usize] = row;
     }
     Ok(found)
 }
 
-impl<'a, T: Real> Tree<'a, T> {
+impl<'a, T: Real> KdTree<'a, T> {
     fn new(points: DensePoints<'a, T>, exec: &Exec) -> Result<Self> {
         let n = points.len();
         let order = (0..n as u32).collect();
@@ -81,7 +82,7 @@ impl<'a, T: Real> Tree<'a, T> {
         self.corners.extend(lower);
         self.corners.extend(upper);
         let index = self.nodes.len();
-        self.nodes.push(Node { points: range.clone(), halves: None, is_point });
+        self.nodes.push(KdNode { points: range.clone(), halves: None, is_point });
         if range.len() <= LEAF || is_point {
             self.order[range].sort_unstable();
             return Ok(index);
@@ -140,7 +141,7 @@ impl<'a, T: Real> Tree<'a, T> {
         nearest
     }
 
-    fn visit_leaf(&self, leaf: &Node, position: usize, x: &[f64], nearest: &mut Nearest) {
+    fn visit_leaf(&self, leaf: &KdNode, position: usize, x: &[f64], nearest: &mut Nearest) {
         for other in leaf.points.clone().filter(|&other| other != position) {
             let y = self.row(other);
             let key = self.sum(|k| x[k] - y[k]);

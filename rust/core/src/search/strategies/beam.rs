@@ -1,25 +1,25 @@
-//! Beam search: all extensions of the best few words of one length are scored, the best few of them go on.
+//! Beam search: all extensions of the best few sequences of one length are scored, the best few of them go on.
 
-use super::tree::rank;
-use super::{Explored, Side, Strategy, Tree, Word};
+use crate::search::tree::rank;
+use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
 
 /// Beam search; greedy search with a width of 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Beam {
-    /// Words of one length that are extended.
+    /// Sequences of one length that are extended.
     pub width: usize,
-    /// Length of the longest words.
+    /// Length of the longest sequences.
     pub depth: usize,
-    /// Where words grow.
+    /// Where sequences grow.
     pub side: Side,
 }
 
 impl Strategy for Beam {
-    fn explore(&self, tree: &mut Tree<'_>) -> Explored<()> {
-        let mut frontier = vec![Word::new()];
+    fn explore(&self, tree: &mut SearchTree<'_>) -> Explored<()> {
+        let mut frontier = vec![Sequence::new()];
         for _ in 0..self.depth {
-            let extend = |word: &Word| self.side.children(word, tree.n_members());
-            let mut children: Vec<Word> = frontier.iter().flat_map(extend).collect();
+            let extend = |sequence: &Sequence| self.side.children(sequence, tree.n_members());
+            let mut children: Vec<Sequence> = frontier.iter().flat_map(extend).collect();
             let scores = tree.visit(&children, |child| self.side.parent(child))?;
             let mut order: Vec<usize> = (0..children.len()).collect();
             order.sort_by(|&a, &b| rank((scores[a], &children[a]), (scores[b], &children[b])));

@@ -1,0 +1,155 @@
+//! Lloyd's iteration.
+
+use super::run::{Piece, Run};
+use crate::Result;
+use crate::ground::exec::Exec;
+use crate::ground::lanes::{LANES, Lane, TILE, empty_tiles, put, squared_distances};
+
+impl Run<'_> {
+    /// Lloyd's iteration.
+    pub fn iterate(&mut self, max_iterations: usize, tolerance: f64, exec: &Exec) -> Result<()> {
+        while self.iterations < max_iterations && !self.converged {
+            self.iterations += 1;
+            if !self.assign(exec)? {
+                self.converged = true;
+                return Ok(());
+            }
+            self.converged = self.update() <= tolerance;
+        }
+        // Labels belong to the last centres.
+        self.assign(exec)?;
+        Ok(())
+    }
+
+    /// Takes every point to its nearest centre. Did any change its cluster?
+    pub fn assign(&mut self, exec: &Exec) -> Result<bool> {
+        exec.check()?;
+        let d = self.dimension;
+        let mut tiles = empty_tiles(self.k, d);
+        for (c, center) in self.centers.chunks_exact(d).enumerate() {
+            put(&mut tiles[c / TILE * TILE * d..], c % TILE, center.iter().copied());
+        }
+        exec.for_pieces(
+            &mut self.pieces,
+            1,
+            || (),
+            |_, piece, ()| -> Result<()> {
+                pulp::Arch::new().dispatch(Assign { piece: &mut piece[0], tiles: &tiles, dimension: d });
+                Ok(())
+            },
+        )?;
+        for piece in self.pieces.iter().filter(|piece| piece.changed > 0) {
+            self.clusters.add(&piece.moved);
+        }
+        let relocated = self.refill_empty();
+        self.inertia = self.pieces.iter().map(|piece| piece.inertia).sum();
+        Ok(relocated || self.pieces.iter().any(|piece| piece.changed > 0))
+    }
+
+    /// Gives every empty cluster the point that is farthest from its centre and not alone there.
+    ///
+    /// There is one at a positive distance: fewer clusters than distinct points hold them all.
+    fn refill_empty(&mut self) -> bool {
+        let d = self.dimension;
+        let empty: Vec<usize> = (0..self.k).filter(|&c| self.clusters.counts[c] == 0).collect();
+        for &c in &empty {
+            let mut farthest = (0, 0, -1.0);
+            for (p, piece) in self.pieces.iter().enumerate() {
+                for (i, (&distance, &label)) in piece.distances.iter().zip(&piece.labels).take(piece.count).enumerate()
+                {
+                    if distance > farthest.2 && self.clusters.counts[label as usize] > 1 {
+                        farthest = (p, i, distance);
+                    }
+                }
+            }
+            let (p, i, distance) = farthest;
+            let point: Vec<f64> = self.lanes.point(p * self.rows_per_piece + i).collect();
+            let piece = &mut self.pieces[p];
+            self.clusters.move_point(piece.labels[i], c, point.iter().copied());
+            piece.labels[i] = c as u32;
+            piece.distances[i] = 0.0;
+            piece.inertia -= distance;
+            self.centers[c * d..(c + 1) * d].copy_from_slice(&point);
+        }
+        !empty.is_empty()
+    }
+
+    /// Moves centres to the means of their points; the sum of squared distances that they moved.
+    fn update(&mut self) -> f64 {
+        let mut shift = 0.0;
+        let lines = self.centers.chunks_exact_mut(self.dimension).zip(self.clusters.sums.chunks_exact(self.dimension));
+        for ((center, sums), &count) in lines.zip(&self.clusters.counts) {
+            for (c, sum) in center.iter_mut().zip(sums) {
+                let mean = sum / count as f64;
+                shift += (mean - *c) * (mean - *c);
+                *c = mean;
+            }
+        }
+        shift
+    }
+}
+
+/// Nearest centres of a piece, as a type for the same reason.
+struct Assign<'a, 'b> {
+    piece: &'a mut Piece<'b>,
+    tiles: &'a [f64],
+    dimension: usize,
+}
+
+impl pulp::WithSimd for Assign<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { piece, tiles, dimension } = self;
+        if piece.changed > 0 {
+            piece.moved.clear();
+        }
+        piece.changed = 0;
+        let mut inertia: Lane = [0.0; LANES];
+        let blocks = piece.blocks.chunks_exact(LANES * dimension);
+        let state = piece.labels.chunks_exact_mut(LANES).zip(piece.distances.chunks_exact_mut(LANES));
+        for (b, (block, (labels, distances))) in blocks.zip(state).enumerate() {
+            let (nearest, which) = nearest_center(block, tiles, dimension);
+            distances.copy_from_slice(&nearest);
+            let valid = LANES.min(piece.count - b * LANES);
+            for l in 0..LANES {
+                inertia[l] += if l < valid { nearest[l] } else { 0.0 };
+            }
+            let mut same = true;
+            for l in 0..LANES {
+                same &= u64::from(labels[l]) == which[l];
+            }
+            if same {
+                continue;
+            }
+            for l in (0..valid).filter(|&l| u64::from(labels[l]) != which[l]) {
+                let point = block.chunks_exact(LANES).map(|line| line[l]);
+                piece.moved.move_point(labels[l], which[l] as usize, point);
+            }
+            for (label, &new) in labels[..valid].iter_mut().zip(&which) {
+                piece.changed += usize::from(*label != new as u32);
+                *label = new as u32;
+            }
+        }
+        piece.inertia = inertia.iter().sum();
+    }
+}
+
+/// Squared distance and index of the nearest centre in each lane.
+#[inline(always)]
+fn nearest_center(block: &[f64], tiles: &[f64], dimension: usize) -> (Lane, [u64; LANES]) {
+    let mut nearest = [f64::INFINITY; LANES];
+    let mut which = [0_u64; LANES];
+    for (m, tile) in tiles.chunks_exact(TILE * dimension).enumerate() {
+        let distances = squared_distances(block, tile);
+        for (t, distances) in distances.iter().enumerate() {
+            for l in 0..LANES {
+                let closer = distances[l] < nearest[l];
+                nearest[l] = if closer { distances[l] } else { nearest[l] };
+                which[l] = if closer { (m * TILE + t) as u64 } else { which[l] };
+            }
+        }
+    }
+    (nearest, which)
+}

@@ -1,0 +1,113 @@
+//! The state of one start.
+
+use super::{NONE, Problem};
+use crate::ground::lanes::{LANES, Lanes};
+
+/// Consecutive rows of a start. Arrays by row are filled up to whole blocks.
+pub(super) struct Piece<'a> {
+    pub blocks: &'a [f64],
+    pub count: usize,
+    pub labels: Vec<u32>,
+    /// Squared distance to the nearest centre.
+    pub distances: Vec<f64>,
+    /// While seeding: the distances if a candidate were a centre, lane by lane for each candidate, and their sums.
+    pub trials: Vec<f64>,
+    pub potentials: Vec<f64>,
+    pub inertia: f64,
+    /// What the points that changed cluster add to sums and counts.
+    pub moved: ClusterSums,
+    pub changed: usize,
+}
+
+/// Sums and numbers of points of each cluster.
+#[derive(Clone)]
+pub(super) struct ClusterSums {
+    pub sums: Vec<f64>,
+    pub counts: Vec<i64>,
+}
+
+impl ClusterSums {
+    pub fn new(k: usize, dimension: usize) -> Self {
+        Self { sums: vec![0.0; k * dimension], counts: vec![0; k] }
+    }
+
+    pub fn clear(&mut self) {
+        self.sums.fill(0.0);
+        self.counts.fill(0);
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
+    }
+
+    /// Takes a point from one cluster (if it had one) to another.
+    #[inline(always)]
+    pub fn move_point(&mut self, from: u32, to: usize, point: impl ExactSizeIterator<Item = f64>) {
+        let d = point.len();
+        self.counts[to] += 1;
+        if from == NONE {
+            self.sums[to * d..(to + 1) * d].iter_mut().zip(point).for_each(|(sum, x)| *sum += x);
+            return;
+        }
+        let from = from as usize;
+        self.counts[from] -= 1;
+        for (j, x) in point.enumerate() {
+            self.sums[to * d + j] += x;
+            self.sums[from * d + j] -= x;
+        }
+    }
+}
+
+/// One start on its way.
+pub(super) struct Run<'a> {
+    pub lanes: &'a Lanes,
+    pub pieces: Vec<Piece<'a>>,
+    pub rows_per_piece: usize,
+    pub n: usize,
+    pub k: usize,
+    pub dimension: usize,
+    pub centers: Vec<f64>,
+    pub clusters: ClusterSums,
+    pub inertia: f64,
+    pub iterations: usize,
+    pub converged: bool,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(problem: &Problem<'a>) -> Self {
+        let (n, k, dimension) = (problem.n, problem.settings.n_clusters, problem.dimension);
+        let piece = |p| {
+            let rows = problem.rows(p);
+            let count = rows.len();
+            let places = count.next_multiple_of(LANES);
+            let mut distances = vec![f64::INFINITY; places];
+            // Places without a point must not count while seeding.
+            distances[count..].fill(0.0);
+            Piece {
+                blocks: problem.lanes.blocks(rows.start, count),
+                count,
+                labels: vec![NONE; places],
+                distances,
+                trials: Vec::new(),
+                potentials: Vec::new(),
+                inertia: 0.0,
+                moved: ClusterSums::new(k, dimension),
+                changed: 0,
+            }
+        };
+        Self {
+            lanes: problem.lanes,
+            pieces: (0..n.div_ceil(problem.rows_per_piece)).map(piece).collect(),
+            rows_per_piece: problem.rows_per_piece,
+            n,
+            k,
+            dimension,
+            centers: Vec::with_capacity(k * dimension),
+            clusters: ClusterSums::new(k, dimension),
+            inertia: 0.0,
+            iterations: 0,
+            converged: false,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Greedy k-means++: the centres to begin with.
+
+use super::run::{Piece, Run};
+use crate::ground::exec::Exec;
+use crate::ground::lanes::{LANES, TILE, empty_tiles, put, squared_distances};
+use crate::ground::random::Stream;
+use crate::{Error, Result};
+
+impl Run<'_> {
+    /// Chooses the centres to begin with.
+    pub fn seed(&mut self, random: &mut Stream, exec: &Exec) -> Result<()> {
+        let trials = 2 + (self.k as f64).ln() as usize;
+        let mut candidates = vec![random.below(self.n)];
+        for c in 0..self.k {
+            if c > 0 {
+                let total: f64 = self.pieces.iter().map(|piece| piece.potentials[0]).sum();
+                if total <= 0.0 {
+                    let k = self.k;
+                    let message = format!("n_clusters: expected at most {c}, the number of distinct points, got {k}");
+                    return Err(Error::Invalid(message));
+                }
+                candidates = (0..trials).map(|_| self.draw(random.uniform() * total)).collect();
+            }
+            let best = self.try_candidates(&candidates, exec)?;
+            self.centers.extend(self.lanes.point(candidates[best]));
+        }
+        self.pieces.iter_mut().for_each(|piece| piece.trials = Vec::new());
+        Ok(())
+    }
+
+    /// The point at which the running sum of squared distances passes `target`; one at a positive distance in any case.
+    fn draw(&self, mut target: f64) -> usize {
+        let mut chosen = 0;
+        for (p, piece) in self.pieces.iter().enumerate() {
+            let potential = piece.potentials[0];
+            if potential <= 0.0 {
+                continue;
+            }
+            chosen = p;
+            if target < potential {
+                break;
+            }
+            target -= potential;
+        }
+        let mut sum = 0.0;
+        let mut last = 0;
+        for (i, &distance) in self.pieces[chosen].distances.iter().enumerate() {
+            sum += distance;
+            if distance > 0.0 {
+                last = i;
+                if sum > target {
+                    break;
+                }
+            }
+        }
+        chosen * self.rows_per_piece + last
+    }
+
+    /// Takes the candidate that leaves the smallest sum of squared distances, and says which it was.
+    fn try_candidates(&mut self, candidates: &[usize], exec: &Exec) -> Result<usize> {
+        let d = self.dimension;
+        let mut tiles = empty_tiles(candidates.len(), d);
+        for (t, &candidate) in candidates.iter().enumerate() {
+            put(&mut tiles[t / TILE * TILE * d..], t % TILE, self.lanes.point(candidate));
+        }
+        let count = candidates.len();
+        exec.for_pieces(
+            &mut self.pieces,
+            1,
+            || (),
+            |_, piece, ()| -> Result<()> {
+                let piece = &mut piece[0];
+                piece.trials.resize(count.next_multiple_of(TILE) * piece.distances.len(), 0.0);
+                piece.potentials.clear();
+                pulp::Arch::new().dispatch(TryCandidates { piece, tiles: &tiles, dimension: d });
+                Ok(())
+            },
+        )?;
+        let total = |t: usize| -> f64 { self.pieces.iter().map(|piece| piece.potentials[t]).sum() };
+        let best = (1..count).fold(0, |best, t| if total(t) < total(best) { t } else { best });
+        for piece in &mut self.pieces {
+            let per_block = count.next_multiple_of(TILE) * LANES;
+            let chosen = piece.trials.chunks_exact(per_block).map(|block| &block[best * LANES..(best + 1) * LANES]);
+            piece.distances.chunks_exact_mut(LANES).zip(chosen).for_each(|(own, new)| own.copy_from_slice(new));
+            piece.potentials.swap(0, best);
+        }
+        Ok(best)
+    }
+}
+
+/// Distances of a piece to candidates, as a type: [`pulp`] compiles it for each vector width.
+struct TryCandidates<'a, 'b> {
+    piece: &'a mut Piece<'b>,
+    tiles: &'a [f64],
+    dimension: usize,
+}
+
+impl pulp::WithSimd for TryCandidates<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { piece, tiles, dimension } = self;
+        let count = tiles.len() / (TILE * dimension);
+        let mut sums = vec![[[0.0; LANES]; TILE]; count];
+        let blocks = piece.blocks.chunks_exact(LANES * dimension).zip(piece.distances.chunks_exact(LANES));
+        for ((block, nearest), trials) in blocks.zip(piece.trials.chunks_exact_mut(count * TILE * LANES)) {
+            for (m, tile) in tiles.chunks_exact(TILE * dimension).enumerate() {
+                let distances = squared_distances(block, tile);
+                for t in 0..TILE {
+                    for l in 0..LANES {
+                        let d = if distances[t][l] < nearest[l] { distances[t][l] } else { nearest[l] };
+                        trials[(m * TILE + t) * LANES + l] = d;
+                        sums[m][t][l] += d;
+                    }
+                }
+            }
+        }
+        piece.potentials.extend(sums.iter().flatten().map(|lane| lane.iter().sum::<f64>()));
+    }
+}

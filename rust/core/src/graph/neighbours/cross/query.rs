@@ -1,0 +1,214 @@
+//! New points on their way through the training points.
+
+use std::ops::Range;
+
+use super::pair::{CentredBlock, Pair};
+use super::{ChosenBy, Reach};
+use crate::graph::neighbours::nearest::Nearest;
+use crate::graph::neighbours::scan::{GROUP, set_bits, which};
+use crate::graph::neighbours::screen::gamma;
+use crate::ground::exec::Exec;
+use crate::{Error, Result};
+
+/// Training points that a piece of queries looks at together.
+const BLOCK: usize = 256;
+/// Queries that one thread takes at a time.
+const QUERIES_PER_PIECE: usize = 64;
+
+/// A training point whose features were computed anew differs by rounding, and is then just as likely to lie outside the
+/// radius that it defines as inside: radii are widened by this fraction for all but exact copies.
+const SLACK: f64 = 1e-9;
+
+/// What all queries share.
+pub(super) struct CrossSearch<'a, P> {
+    pair: P,
+    reach: Reach<'a>,
+    /// A pair whose bound is above this is out of the point's reach.
+    reach_bounds: Vec<f64>,
+    k: usize,
+    /// Relative and absolute margin of a bound: roundings of the exact key, and squares that vanish.
+    margin: Margin,
+}
+
+struct Margin {
+    relative: f64,
+    absolute: f64,
+}
+
+impl<'a, P: Pair> CrossSearch<'a, P> {
+    pub fn new(pair: P, reach: Reach<'a>, k: usize) -> Self {
+        let d = pair.dimension();
+        let absolute = 8.0 * d as f64 * f64::MIN_POSITIVE + pair.metric().largest_key(0.0);
+        let margin = Margin { relative: gamma::<f64>(d), absolute };
+        let mut search = Self { pair, reach, reach_bounds: Vec::new(), k, margin };
+        search.reach_bounds = reach.radii.iter().map(|&r| search.bound(widened(r))).collect();
+        search
+    }
+
+    /// A pair whose bound is above this is farther apart than `distance`.
+    fn bound(&self, distance: f64) -> f64 {
+        self.pair.metric().largest_key(distance) * (1.0 + self.margin.relative) + self.margin.absolute
+    }
+
+    pub fn run(&self, exec: &Exec) -> Result<Vec<NewRow>> {
+        let n = self.pair.n_points();
+        let mut found = vec![NewRow::default(); self.pair.n_new()];
+        exec.for_pieces(&mut found, QUERIES_PER_PIECE, QueryScratch::default, |first, piece, scratch| {
+            let own = first..first + piece.len();
+            let mut queries: Vec<_> = own.clone().map(|query| Query::new(query, self.k)).collect();
+            scratch.values.resize(piece.len() * BLOCK, 0.0);
+            let screened = self.pair.load(own, &mut scratch.queries);
+            for start in (0..n).step_by(BLOCK) {
+                exec.check()?;
+                let block = start..(start + BLOCK).min(n);
+                pulp::Arch::new().dispatch(CompareBlock {
+                    search: self,
+                    queries: &mut queries,
+                    block,
+                    screened,
+                    scratch,
+                });
+            }
+            for (row, query) in piece.iter_mut().zip(queries) {
+                *row = query.finish(self.reach)?;
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+struct QueryScratch {
+    queries: CentredBlock,
+    points: CentredBlock,
+    values: Vec<f64>,
+}
+
+fn widened(radius: f64) -> f64 {
+    radius * (1.0 + SLACK)
+}
+
+/// Queries look at a block of points; a type, because [`pulp`] cannot compile what a closure calls for each vector width.
+struct CompareBlock<'a, 'b, P> {
+    search: &'a CrossSearch<'b, P>,
+    queries: &'a mut [Query],
+    block: Range<usize>,
+    screened: bool,
+    scratch: &'a mut QueryScratch,
+}
+
+impl<P: Pair> pulp::WithSimd for CompareBlock<'_, '_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { search, queries, block, screened, scratch } = self;
+        let values = &mut scratch.values[..queries.len() * block.len()];
+        if screened {
+            search.pair.lower_bounds(block.clone(), &scratch.queries, &mut scratch.points, values);
+        } else {
+            for (query, row) in queries.iter().zip(values.chunks_exact_mut(block.len())) {
+                for (value, j) in row.iter_mut().zip(block.clone()) {
+                    *value = search.pair.key(query.index, j);
+                }
+            }
+        }
+        for (query, row) in queries.iter_mut().zip(values.chunks_exact(block.len())) {
+            query.filter(search, row, block.start);
+        }
+    }
+}
+
+/// One new point on its way through the training points.
+struct Query {
+    index: usize,
+    nearest: Nearest,
+    /// A point whose bound is above this is not among the nearest.
+    bound: f64,
+    /// Points that reach this one, by ascending index.
+    within: Vec<(u32, f64)>,
+    /// Smallest key of a point at distance 0, and the first that has it.
+    duplicate: Option<(f64, u32)>,
+}
+
+impl Query {
+    fn new(index: usize, k: usize) -> Self {
+        Self { index, nearest: Nearest::new(k + 1), bound: f64::INFINITY, within: Vec::new(), duplicate: None }
+    }
+
+    /// Takes what is near or within reach; `values` are keys of the points from `first` on, or bounds of them.
+    #[inline(always)]
+    fn filter<P: Pair>(&mut self, search: &CrossSearch<'_, P>, values: &[f64], first: usize) {
+        let reach_bounds = &search.reach_bounds[first..first + values.len()];
+        for from in (0..values.len()).step_by(GROUP) {
+            let group = from..(from + GROUP).min(values.len());
+            let bound = self.bound;
+            let passes = |value: f64, reach: f64| value <= reach.max(bound);
+            for c in set_bits(which(&values[group.clone()], &reach_bounds[group], passes)) {
+                self.add(search, first + from + c);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add<P: Pair>(&mut self, search: &CrossSearch<'_, P>, point: usize) {
+        let key = search.pair.key(self.index, point);
+        let (distance, radius) = (search.pair.metric().distance(key), search.reach.radii[point]);
+        let point = point as u32;
+        if self.nearest.offer(distance, point) {
+            self.bound = search.bound(self.nearest.bound());
+        }
+        if distance <= widened(radius) {
+            self.within.push((point, distance));
+        }
+        if distance == 0.0 && self.duplicate.is_none_or(|(smallest, _)| key < smallest) {
+            self.duplicate = Some((key, point));
+        }
+    }
+
+    fn finish(self, reach: Reach<'_>) -> Result<NewRow> {
+        let Self { index, nearest, mut within, duplicate, .. } = self;
+        let nearest_positive = nearest.smallest_positive();
+        let mut near = nearest.into_sorted();
+        let duplicate = duplicate.map(|(_, i)| i);
+        let first = duplicate.or(near.first().map(|&(_, j)| j)).unwrap_or(0);
+        if let Some(i) = duplicate {
+            // With more than k others at distance 0 the duplicate need not be among the first k + 1.
+            let place = near.iter().position(|&(_, j)| j == i).unwrap_or(near.len() - 1);
+            near.remove(place);
+            within.retain(|&(j, d)| {
+                let (radius, last) = (reach.radii[j as usize], reach.last[j as usize]);
+                j != i && (d < radius || (d == radius && i <= last))
+            });
+        }
+        let farthest = near.last().map_or(0.0, |&(d, _)| d);
+        if !farthest.is_finite() {
+            return Err(Error::Invalid(format!(
+                "row {index} is so far from the training samples that its distances leave the range of a double"
+            )));
+        }
+        let scale = if farthest > 0.0 { farthest } else { nearest_positive };
+        let mut edges: Vec<_> = near.into_iter().map(|(d, j)| (j, d, ChosenBy::NewPoint)).collect();
+        edges.extend(within.into_iter().map(|(j, d)| (j, d, ChosenBy::TrainingPoint)));
+        edges.extend(duplicate.map(|i| (i, 0.0, ChosenBy::Both)));
+        edges.sort_unstable_by_key(|&(j, _, _)| j);
+        edges.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                earlier.2 = ChosenBy::Both;
+            }
+            same
+        });
+        Ok(NewRow { edges, nearest: first, scale })
+    }
+}
+
+/// The edges of one new point, by ascending index.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NewRow {
+    pub edges: Vec<(u32, f64, ChosenBy)>,
+    pub nearest: u32,
+    pub scale: f64,
+}

@@ -1,0 +1,82 @@
+//! Blocks of points that meet.
+
+use std::ops::Range;
+
+use super::queries::{FilterPanel, Queries, Role};
+use crate::graph::neighbours::points::Keys;
+use crate::graph::neighbours::screen::Screen;
+use crate::ground::exec::Exec;
+use crate::{Real, Result};
+
+/// Buffers of one thread.
+pub(super) struct PanelScratch<E> {
+    pub panel: Vec<E>,
+    pub products: Vec<E>,
+}
+
+/// What blocks need when they meet.
+pub(super) struct BlockScan<'a, P, S> {
+    pub points: &'a P,
+    pub screen: &'a S,
+    pub exec: &'a Exec,
+}
+
+impl<P: Keys, S> BlockScan<'_, P, S> {
+    /// Every block with itself, then every pair of them.
+    pub fn within<E: Real>(&self, team: &mut [Queries<E>], scratch: &mut PanelScratch<E>) -> Result<()>
+    where
+        S: Screen<E>,
+    {
+        for own in &mut *team {
+            self.products(own, own.range(), scratch)?;
+            self.filter(own, Role::Both, scratch);
+        }
+        for i in 1..team.len() {
+            let (before, own) = team.split_at_mut(i);
+            self.between(&mut own[..1], before, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Every block of one team with every block of the other.
+    pub fn between<E: Real>(
+        &self,
+        team: &mut [Queries<E>],
+        opponents: &mut [Queries<E>],
+        scratch: &mut PanelScratch<E>,
+    ) -> Result<()>
+    where
+        S: Screen<E>,
+    {
+        for own in team {
+            for other in &mut *opponents {
+                self.products(own, other.range(), scratch)?;
+                self.filter(own, Role::Columns(other.range()), scratch);
+                self.filter(other, Role::Rows(own.range()), scratch);
+            }
+        }
+        Ok(())
+    }
+
+    fn products<E: Real>(&self, own: &Queries<E>, others: Range<usize>, scratch: &mut PanelScratch<E>) -> Result<()>
+    where
+        S: Screen<E>,
+    {
+        self.exec.check()?;
+        let PanelScratch { panel, products } = scratch;
+        let lanes = own.len();
+        self.screen.load(own.range(), panel);
+        products.resize(lanes * others.len(), E::ZERO);
+        self.screen.products(panel, lanes, others, products);
+        Ok(())
+    }
+
+    fn filter<E: Real>(&self, queries: &mut Queries<E>, role: Role, scratch: &PanelScratch<E>)
+    where
+        S: Screen<E>,
+    {
+        let Self { points, screen, .. } = self;
+        let products = &scratch.products;
+        pulp::Arch::new().dispatch(FilterPanel { queries, points: *points, bounds: screen.bounds(), role, products });
+    }
+}

@@ -1,0 +1,265 @@
+//! A block of queries and the points that may be among their nearest.
+
+use std::ops::Range;
+
+use super::groups::{GROUP, set_bits, which};
+use crate::Real;
+use crate::graph::neighbours::NeighbourRow;
+use crate::graph::neighbours::nearest::Nearest;
+use crate::graph::neighbours::points::Keys;
+use crate::graph::neighbours::screen::Bounds;
+
+/// A block of queries on its way through the points: for each, those that may be among its nearest.
+///
+/// Comparing every point that passes would compare some `k ln(n / k)` of them. So they are only candidates; when the note is
+/// full, the `k`-th smallest upper bound lowers the threshold and most of them drop out. What is left in the end, little
+/// more than `k`, is compared exactly.
+pub(super) struct Queries<E> {
+    pub first: usize,
+    k: usize,
+    /// Of each query: a point whose screened value is above this is not among the nearest.
+    thresholds: Vec<E>,
+    /// Points that passed, not yet compared: [`capacity`] places for each query.
+    candidates: Vec<(E, u32)>,
+    /// How many of those places are taken.
+    lengths: Vec<usize>,
+    /// Points that have been compared.
+    nearest: Vec<Nearest>,
+    /// Upper bounds of what one query has candidates, while that is shortened.
+    uppers: Vec<f64>,
+}
+
+impl<E: Real> Queries<E> {
+    pub fn new(queries: Range<usize>, k: usize) -> Self {
+        let n = queries.len();
+        Self {
+            first: queries.start,
+            k,
+            thresholds: vec![E::INFINITY; n],
+            candidates: vec![(E::ZERO, 0); n * capacity(k)],
+            lengths: vec![0; n],
+            nearest: vec![Nearest::new(k); n],
+            uppers: Vec::with_capacity(capacity(k)),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.thresholds.len()
+    }
+
+    pub fn range(&self) -> Range<usize> {
+        self.first..self.first + self.len()
+    }
+
+    /// Looks at the other points of the queries' own block.
+    #[inline(always)]
+    fn start(&mut self, points: &impl Keys, bounds: &Bounds<E>, products: &[E]) {
+        let two = E::ONE + E::ONE;
+        let norms = &bounds.norms[self.range()];
+        let mut values = vec![E::ZERO; norms.len()];
+        let mut minima = Vec::new();
+        for (lane, row) in products.chunks_exact(norms.len()).enumerate() {
+            for ((value, &p), &norm) in values.iter_mut().zip(row).zip(norms) {
+                *value = norm - two * p;
+            }
+            values[lane] = E::INFINITY;
+            self.lower_to_kth_minimum(bounds, lane, &values, &mut minima);
+            for from in (0..values.len()).step_by(GROUP) {
+                let group = &values[from..(from + GROUP).min(values.len())];
+                let passed = which(group, group, |value, _| value <= self.thresholds[lane]);
+                for c in set_bits(passed) {
+                    if from + c != lane {
+                        self.add(points, bounds, lane, self.first + from + c, group[c]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lowers a threshold to an upper bound of the `k`-th nearest among the points of one block, without sorting them:
+    /// cut into more than `k` groups, at least `k` of them lie below the `k`-th smallest minimum of a group.
+    #[inline(always)]
+    fn lower_to_kth_minimum(&mut self, bounds: &Bounds<E>, lane: usize, values: &[E], minima: &mut Vec<E>) {
+        let groups = (2 * self.k).next_multiple_of(GROUP);
+        if values.len() < 2 * groups {
+            return;
+        }
+        minima.clear();
+        minima.extend_from_slice(&values[..groups]);
+        for part in values[groups..].chunks(groups) {
+            for (minimum, &value) in minima.iter_mut().zip(part) {
+                *minimum = if value < *minimum { value } else { *minimum };
+            }
+        }
+        let (_, &mut kth, _) = minima.select_nth_unstable_by(self.k - 1, |a, b| a.to_f64().total_cmp(&b.to_f64()));
+        let query = self.first + lane;
+        // Where k points may coincide with the query, the nearest that surely does not must stay, for the bandwidth.
+        if bounds.is_distinct(query, kth) {
+            self.lower_threshold(lane, E::from_f64(kth.to_f64() + bounds.largest_spread(query)));
+        }
+    }
+
+    /// Notes what the screen does not rule out; a column of the panel is a query, a row is a point.
+    #[inline(always)]
+    fn filter_columns(&mut self, points: &impl Keys, bounds: &Bounds<E>, rows: Range<usize>, products: &[E]) {
+        let two = E::ONE + E::ONE;
+        for (j, row) in rows.zip(products.chunks_exact(self.len())) {
+            let norm = bounds.norms[j];
+            for from in (0..row.len()).step_by(GROUP) {
+                let group = from..(from + GROUP).min(row.len());
+                let passed = which(&row[group.clone()], &self.thresholds[group], |p, t| norm - two * p <= t);
+                for lane in set_bits(passed).map(|c| from + c) {
+                    self.add(points, bounds, lane, j, norm - two * row[lane]);
+                }
+            }
+        }
+    }
+
+    /// The same with the roles exchanged: a row of the panel is a query, a column is a point.
+    #[inline(always)]
+    fn filter_rows(&mut self, points: &impl Keys, bounds: &Bounds<E>, columns: Range<usize>, products: &[E]) {
+        let two = E::ONE + E::ONE;
+        let norms = &bounds.norms[columns.clone()];
+        for (lane, row) in products.chunks_exact(norms.len()).enumerate() {
+            for from in (0..row.len()).step_by(GROUP) {
+                let group = from..(from + GROUP).min(row.len());
+                let threshold = self.thresholds[lane];
+                let passed = which(&row[group.clone()], &norms[group], |p, norm| norm - two * p <= threshold);
+                for c in set_bits(passed).map(|c| from + c) {
+                    self.add(points, bounds, lane, columns.start + c, norms[c] - two * row[c]);
+                }
+            }
+        }
+    }
+
+    /// Notes a point that passed.
+    #[inline(always)]
+    fn add(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize, point: usize, value: E) {
+        let capacity = capacity(self.k);
+        self.candidates[lane * capacity + self.lengths[lane]] = (value, point as u32);
+        self.lengths[lane] += 1;
+        if self.lengths[lane] == capacity {
+            self.prune(points, bounds, lane);
+        }
+    }
+
+    /// Lowers the threshold of a query and drops what is above it; compares the rest exactly if that did not help.
+    #[inline(never)]
+    fn prune(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize) {
+        self.drop_distant(bounds, lane);
+        if self.lengths[lane] > capacity(self.k) / 2 {
+            self.compare_candidates(points, lane);
+            let bound = points.metric().largest_key(self.nearest[lane].bound());
+            self.lower_threshold(lane, bounds.threshold(self.first + lane, bound));
+        }
+    }
+
+    fn drop_distant(&mut self, bounds: &Bounds<E>, lane: usize) {
+        self.lower_to_kth(bounds, lane);
+        let (threshold, first) = (self.thresholds[lane], lane * capacity(self.k));
+        let mut kept = 0;
+        for place in first..first + self.lengths[lane] {
+            let entry = self.candidates[place];
+            self.candidates[first + kept] = entry;
+            kept += usize::from(entry.0 <= threshold);
+        }
+        self.lengths[lane] = kept;
+    }
+
+    /// Lowers the threshold of a query to the `k`-th smallest upper bound of what it candidates.
+    fn lower_to_kth(&mut self, bounds: &Bounds<E>, lane: usize) {
+        let (query, first) = (self.first + lane, lane * capacity(self.k));
+        let candidates = &self.candidates[first..first + self.lengths[lane]];
+        if candidates.len() < self.k {
+            return;
+        }
+        let upper = |&(value, j): &(E, u32)| value.to_f64() + bounds.spread(query, j as usize);
+        self.uppers.clear();
+        self.uppers.extend(candidates.iter().map(upper));
+        let (_, &mut kth, _) = self.uppers.select_nth_unstable_by(self.k - 1, f64::total_cmp);
+        // As above, the nearest point that surely does not coincide with the query must stay.
+        let distinct = candidates.iter().filter(|(value, _)| bounds.is_distinct(query, *value)).map(upper);
+        let threshold = kth.max(distinct.fold(f64::INFINITY, f64::min));
+        self.lower_threshold(lane, E::from_f64(threshold));
+    }
+
+    fn lower_threshold(&mut self, lane: usize, threshold: E) {
+        if threshold < self.thresholds[lane] {
+            self.thresholds[lane] = threshold;
+        }
+    }
+
+    #[inline(always)]
+    fn compare_candidates(&mut self, points: &impl Keys, lane: usize) {
+        let first = lane * capacity(self.k);
+        for &(_, j) in &self.candidates[first..first + self.lengths[lane]] {
+            self.nearest[lane].offer(points.distance(self.first + lane, j as usize), j);
+        }
+        self.lengths[lane] = 0;
+    }
+
+    /// The nearest of each query.
+    #[inline(always)]
+    fn finish(&mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<NeighbourRow> {
+        for lane in 0..self.len() {
+            self.drop_distant(bounds, lane);
+            self.compare_candidates(points, lane);
+        }
+        self.nearest.drain(..).map(NeighbourRow::from).collect()
+    }
+}
+
+/// How many points a query notes before they are shortened.
+fn capacity(k: usize) -> usize {
+    (4 * k).max(64)
+}
+
+/// What the queries are in a panel of products.
+pub(super) enum Role {
+    /// Its columns; the rows are these points.
+    Columns(Range<usize>),
+    /// Its rows; the columns are these points.
+    Rows(Range<usize>),
+    /// Rows and columns: their own block.
+    Both,
+}
+
+/// A panel to be sifted, as a type: [`pulp`] compiles it for each vector width, which it cannot do for what a closure
+/// calls unless the closure happens to be inlined.
+pub(super) struct FilterPanel<'a, E, P> {
+    pub queries: &'a mut Queries<E>,
+    pub points: &'a P,
+    pub bounds: &'a Bounds<E>,
+    pub role: Role,
+    pub products: &'a [E],
+}
+
+impl<E: Real, P: Keys> pulp::WithSimd for FilterPanel<'_, E, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        let Self { queries, points, bounds, role, products } = self;
+        match role {
+            Role::Columns(rows) => queries.filter_columns(points, bounds, rows, products),
+            Role::Rows(columns) => queries.filter_rows(points, bounds, columns, products),
+            Role::Both => queries.start(points, bounds, products),
+        }
+    }
+}
+
+/// The end of a block of queries, as a type for the same reason.
+pub(super) struct FinishQueries<'a, E, P> {
+    pub queries: &'a mut Queries<E>,
+    pub points: &'a P,
+    pub bounds: &'a Bounds<E>,
+}
+
+impl<E: Real, P: Keys> pulp::WithSimd for FinishQueries<'_, E, P> {
+    type Output = Vec<NeighbourRow>;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> Vec<NeighbourRow> {
+        self.queries.finish(self.points, self.bounds)
+    }
+}

@@ -1,0 +1,65 @@
+//! From a trajectory to labels: leading coordinates, then k-means.
+//!
+//! Coordinates are computed to the accuracy that distances need: a coordinate that is small next to
+//! the first hardly changes a label.
+
+use crate::Real;
+use crate::Result;
+use crate::cluster::k_means::{KMeansSettings, k_means};
+use crate::ground::exec::Exec;
+use crate::spectral::{Decomposition, EmbeddingSettings, Start, embed_in_order};
+use crate::walk::operator_set::OperatorSet;
+use crate::walk::trajectory::Trajectory;
+
+/// Settings of the embedding and of k-means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clustering {
+    /// Settings of the embedding.
+    pub embedding: EmbeddingSettings,
+    /// Settings of k-means on the coordinates.
+    pub k_means: KMeansSettings,
+}
+
+/// Coordinates and labels of a trajectory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clustered<T> {
+    /// `n x n_components`, row-major.
+    pub coordinates: Vec<T>,
+    /// Cluster of each point.
+    pub labels: Vec<u32>,
+    /// True if the solver reached its tolerance.
+    pub converged: bool,
+}
+
+impl Clustering {
+    /// Computes coordinates and labels of a trajectory.
+    pub fn of<T: Real>(
+        &self,
+        trajectory: &Trajectory<'_, T>,
+        start: Start<'_, T>,
+        exec: &Exec,
+    ) -> Result<Clustered<T>> {
+        self.in_solver_order(trajectory, start, exec)?.in_given_order(trajectory.set(), exec)
+    }
+
+    /// As [`Self::of`], with the points in the order in which the solver works on them.
+    pub(super) fn in_solver_order<T: Real>(
+        &self,
+        trajectory: &Trajectory<'_, T>,
+        start: Start<'_, T>,
+        exec: &Exec,
+    ) -> Result<Clustered<T>> {
+        let reordered = trajectory.over(trajectory.set().in_kind_order(exec)?);
+        let embedding = embed_in_order(&reordered, Decomposition::Uniform, &self.embedding, start, exec)?;
+        let found = k_means(&embedding.coordinates, self.embedding.n_components, &self.k_means, exec)?;
+        let (coordinates, converged) = (embedding.coordinates, embedding.converged);
+        Ok(Clustered { coordinates, labels: found.labels, converged })
+    }
+}
+
+impl<T: Real> Clustered<T> {
+    pub(super) fn in_given_order(self, set: &OperatorSet<T>, exec: &Exec) -> Result<Self> {
+        let coordinates = set.in_given_order(self.coordinates, exec)?;
+        Ok(Self { coordinates, labels: set.in_given_order(self.labels, exec)?, ..self })
+    }
+}

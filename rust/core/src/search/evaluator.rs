@@ -1,0 +1,280 @@
+//! Evaluation of candidates: coordinates, labels, score.
+//!
+//! A score is a function of the trajectory and of the settings alone. It does not depend on the
+//! strategy, on threads, on memory or on the candidates scored before, so a search can be resumed
+//! with known scores. What is reused between candidates is therefore exact: all candidates start the
+//! solver from one random block `X`, and the cache of [`Images`] provides `W X`. (The singular vectors
+//! of a shorter sequence would be a better start, but scores would depend on the order of the search.)
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+use super::candidate::Candidate;
+use super::clustering::Clustered;
+use super::images::Images;
+use super::quality::Quality;
+use super::tree::rank;
+use super::{Score, Scorer, Sequence};
+use crate::ground::block::{Block, Reuse};
+use crate::ground::exec::{Exec, lock};
+use crate::spectral::{Start, random_start, start_columns};
+use crate::walk::operator_set::OperatorSet;
+use crate::walk::trajectory::Trajectory;
+use crate::walk::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// Up to this many points, each thread evaluates a candidate of its own: a quarter faster at 10,000
+/// points, a tenth at 30,000. Above, the threads share one candidate, because several would compete
+/// for the cache and each holds two bases of the solver.
+pub(super) const SIDE_BY_SIDE: usize = 1 << 15;
+
+/// Called with each candidate sequence as soon as it is scored, from any thread.
+pub type Observer<'a> = dyn Fn(&[u16], Score) + Sync + 'a;
+
+/// A score and the labels that have it, in the given order of the points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelledScore {
+    /// The score.
+    pub score: Score,
+    /// Cluster of each point.
+    pub labels: Vec<u32>,
+}
+
+/// Scores trajectories of one operator set.
+pub struct Evaluator<'a, T> {
+    set: &'a OperatorSet<T>,
+    quality: Quality<'a, T>,
+    /// The block `X`, computed at the first use; None inside if the solver needs none.
+    start: OnceLock<Option<Vec<T>>>,
+    images: Mutex<Images<T>>,
+    deadline: Option<Instant>,
+    on_scored: &'a Observer<'a>,
+    best: Mutex<Option<Best>>,
+    scored: AtomicUsize,
+    solved: AtomicUsize,
+    unconverged: AtomicUsize,
+    _reuse: Reuse,
+}
+
+/// The best candidate so far, with its labels in the solver's order.
+struct Best {
+    candidate: Candidate,
+    value: f64,
+    labels: Vec<u32>,
+}
+
+impl Best {
+    /// The order of [`rank`]: the best sequence of a search is the one that is kept.
+    fn is_worse_than(&self, candidate: &Candidate, value: f64) -> bool {
+        match (candidate, &self.candidate) {
+            (Candidate::Sequence(new), Candidate::Sequence(kept)) => rank((value, new), (self.value, kept)).is_lt(),
+            _ => value > self.value,
+        }
+    }
+}
+
+/// The result for one candidate.
+struct Evaluation {
+    score: Score,
+    /// In the solver's order; None if the quality has no clustering.
+    labels: Option<Vec<u32>>,
+}
+
+impl<'a, T: Real> Evaluator<'a, T> {
+    /// Creates an evaluator.
+    ///
+    /// `memory_budget` bounds the bytes of the image cache; a budget below one block is an error. No
+    /// candidate is begun after the `deadline`, except the first.
+    pub fn new(
+        set: &'a OperatorSet<T>,
+        quality: Quality<'a, T>,
+        memory_budget: usize,
+        deadline: Option<Instant>,
+        on_scored: &'a Observer<'a>,
+    ) -> Result<Self> {
+        let columns = quality.clustering().map_or(0, |how| start_columns(how.embedding.rank()));
+        let bytes = set.n() * columns * size_of::<T>();
+        if bytes > memory_budget {
+            return Err(Error::Invalid(format!(
+                "memory_budget: expected at least {bytes} bytes, one block of vectors, got {memory_budget}"
+            )));
+        }
+        let images = Mutex::new(Images::new(memory_budget.checked_div(bytes).unwrap_or(0)));
+        Ok(Self {
+            set,
+            quality,
+            start: OnceLock::new(),
+            images,
+            deadline,
+            on_scored,
+            best: Mutex::new(None),
+            scored: AtomicUsize::new(0),
+            solved: AtomicUsize::new(0),
+            unconverged: AtomicUsize::new(0),
+            _reuse: Reuse::new(),
+        })
+    }
+
+    /// Number of candidates so far whose coordinates are not within the tolerance.
+    pub fn unconverged(&self) -> usize {
+        self.unconverged.load(Ordering::Relaxed)
+    }
+
+    /// Number of embeddings computed so far.
+    pub fn solved(&self) -> usize {
+        self.solved.load(Ordering::Relaxed)
+    }
+
+    /// The labels of a sequence; None if the quality has no clustering.
+    ///
+    /// The labels of the best candidate so far are kept; those of any other are computed again.
+    pub fn labels_of(&self, sequence: &[u16], exec: &Exec) -> Result<Option<Vec<u32>>> {
+        self.labels(&Candidate::Sequence(sequence.to_vec()), exec)
+    }
+
+    /// As [`Self::labels_of`], for a trajectory given by its weights.
+    pub fn labels_of_weights(&self, weights: &[f64], exec: &Exec) -> Result<Option<Vec<u32>>> {
+        self.labels(&Candidate::Weights(weights.to_vec()), exec)
+    }
+
+    fn labels(&self, candidate: &Candidate, exec: &Exec) -> Result<Option<Vec<u32>>> {
+        let kept =
+            lock(&self.best).as_ref().filter(|best| best.candidate == *candidate).map(|best| best.labels.clone());
+        let labels = match kept {
+            Some(labels) => Some(labels),
+            None => self.cluster(candidate, &candidate.trajectory(self.set)?, exec)?.map(|clustered| clustered.labels),
+        };
+        labels.map(|labels| self.set.in_given_order(labels, exec)).transpose()
+    }
+
+    fn keep_if_best(&self, candidate: &Candidate, value: f64, labels: &[u32]) {
+        let mut best = lock(&self.best);
+        if best.as_ref().is_none_or(|best| best.is_worse_than(candidate, value)) {
+            *best = Some(Best { candidate: candidate.clone(), value, labels: labels.to_vec() });
+        }
+    }
+
+    /// Scores trajectories given by their weights; None for those not reached before a stop.
+    pub fn score_weights(&self, candidates: &[Vec<f64>], exec: &Exec) -> Result<Vec<Option<Score>>> {
+        self.each(candidates.len(), exec, |i, exec| {
+            Ok(self.evaluate(&Candidate::Weights(candidates[i].clone()), exec)?.score)
+        })
+    }
+
+    /// As [`Self::score_weights`], with labels; an error if the quality has no clustering.
+    pub fn label_weights(&self, candidates: &[Vec<f64>], exec: &Exec) -> Result<Vec<Option<LabelledScore>>> {
+        self.each(candidates.len(), exec, |i, exec| {
+            let Evaluation { score, labels } = self.evaluate(&Candidate::Weights(candidates[i].clone()), exec)?;
+            let labels = labels.ok_or_else(|| Error::Invalid("expected labels, got none".into()))?;
+            Ok(LabelledScore { score, labels: self.set.in_given_order(labels, exec)? })
+        })
+    }
+
+    /// Evaluates candidates by `evaluate`, side by side if that is faster; None after a stop.
+    fn each<R: Send + Sync>(
+        &self,
+        count: usize,
+        exec: &Exec,
+        evaluate: impl Fn(usize, &Exec) -> Result<R> + Sync + Send,
+    ) -> Result<Vec<Option<R>>> {
+        let results: Vec<OnceLock<R>> = (0..count).map(|_| OnceLock::new()).collect();
+        let one = |i: usize, exec: &Exec| -> Result<()> {
+            if self.deadline.is_some_and(|end| Instant::now() >= end) && self.scored.load(Ordering::Relaxed) > 0 {
+                return Err(Error::Interrupted);
+            }
+            // Each candidate is evaluated once, so the cell is empty.
+            let _ = results[i].set(evaluate(i, exec)?);
+            self.scored.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        let outcome = if self.set.n() <= SIDE_BY_SIDE && count >= exec.threads() {
+            exec.map(count, |i| one(i, &exec.alone())).map(drop)
+        } else {
+            (0..count).try_for_each(|i| one(i, exec))
+        };
+        match outcome {
+            // Results from before the stop are returned.
+            Ok(()) | Err(Error::Interrupted) => Ok(results.into_iter().map(OnceLock::into_inner).collect()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn evaluate(&self, candidate: &Candidate, exec: &Exec) -> Result<Evaluation> {
+        let began = Instant::now();
+        let trajectory = candidate.trajectory(self.set)?;
+        let name = candidate.name(self.set.members().len());
+        let clustered = self.cluster(candidate, &trajectory, exec)?;
+        let value = self.quality.of(&trajectory, &name, clustered.as_ref(), exec)?;
+        if !value.is_finite() {
+            let message = format!("quality: expected a finite number for the trajectory {name}, got {value}");
+            return Err(Error::Invalid(message));
+        }
+        let score = Score { value, seconds: began.elapsed().as_secs_f64() };
+        if let Some(Clustered { labels, converged, .. }) = &clustered {
+            self.unconverged.fetch_add(usize::from(!converged), Ordering::Relaxed);
+            self.keep_if_best(candidate, value, labels);
+        }
+        Ok(Evaluation { score, labels: clustered.map(|clustered| clustered.labels) })
+    }
+
+    /// Coordinates and labels in the solver's order; None if the quality has no clustering.
+    fn cluster(
+        &self,
+        candidate: &Candidate,
+        trajectory: &Trajectory<'_, T>,
+        exec: &Exec,
+    ) -> Result<Option<Clustered<T>>> {
+        let Some(clustering) = self.quality.clustering() else { return Ok(None) };
+        let image;
+        let mut start = Start::Random;
+        if let Candidate::Sequence(sequence) = candidate
+            && let Some(block) = self.start(exec)?
+        {
+            image = self.image(sequence, block, exec)?;
+            start = Start::Applied { block, image: &image };
+        }
+        self.solved.fetch_add(1, Ordering::Relaxed);
+        clustering.in_solver_order(trajectory, start, exec).map(Some)
+    }
+
+    /// The starting block `X`; None if the solver needs none.
+    fn start(&self, exec: &Exec) -> Result<Option<&[T]>> {
+        if self.start.get().is_none() {
+            let made = match self.quality.clustering() {
+                Some(how) => random_start(self.set.n(), how.embedding.rank(), how.embedding.seed, exec)?,
+                None => None,
+            };
+            // Two threads may both compute the block; both results are equal.
+            let _ = self.start.set(made);
+        }
+        Ok(self.start.get().and_then(Option::as_deref))
+    }
+
+    /// `W X` in the solver's order, from the longest prefix of the sequence that is cached.
+    fn image(&self, sequence: &[u16], block: &[T], exec: &Exec) -> Result<Arc<Block<T>>> {
+        let prefix = lock(&self.images).longest_prefix(sequence);
+        let (done, mut image) = prefix.map_or((0, None), |prefix| (prefix.length, Some(prefix.image)));
+        let set = self.set.in_kind_order(exec)?;
+        for &member in &sequence[done..] {
+            let step = Trajectory::of_word(set, &[member])?;
+            let mut next = Block::unset(block.len());
+            let input = image.as_ref().map_or(block, |image: &Arc<Block<T>>| &image[..]);
+            step.apply(input, block.len() / set.n(), Direction::Forward, &mut next, exec)?;
+            image = Some(Arc::new(next));
+        }
+        let image = image.ok_or_else(|| Error::Invalid("expected at least one step, got none".into()))?;
+        lock(&self.images).keep(sequence, &image);
+        Ok(image)
+    }
+}
+
+impl<T: Real> Scorer for Evaluator<'_, T> {
+    fn score(&self, sequences: &[Sequence], exec: &Exec) -> Result<Vec<Option<Score>>> {
+        self.each(sequences.len(), exec, |i, exec| {
+            let score = self.evaluate(&Candidate::Sequence(sequences[i].clone()), exec)?.score;
+            (self.on_scored)(&sequences[i], score);
+            Ok(score)
+        })
+    }
+}

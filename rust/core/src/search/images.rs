@@ -1,0 +1,59 @@
+//! Cache of the products of sequences with the block that starts the solver.
+//!
+//! All candidates start the solver from one random block `X`. The image of a sequence is `W X`, the
+//! first product of the solver; a sequence that is one step longer gets its image by one step,
+//! `(P W) X = P (W X)`. The images do not depend on the order in which they are computed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Sequence;
+use crate::ground::block::Block;
+
+/// Images of sequences, up to a number; the least recently used one is dropped first.
+pub(super) struct Images<T> {
+    capacity: usize,
+    clock: u64,
+    kept: HashMap<Sequence, Image<T>>,
+}
+
+struct Image<T> {
+    /// Time of the last use.
+    used: u64,
+    block: Arc<Block<T>>,
+}
+
+/// The image of the first steps of a sequence.
+pub(super) struct Prefix<T> {
+    /// Number of steps.
+    pub length: usize,
+    pub image: Arc<Block<T>>,
+}
+
+impl<T> Images<T> {
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity, clock: 0, kept: HashMap::new() }
+    }
+
+    /// The longest prefix of a sequence whose image is kept.
+    pub fn longest_prefix(&mut self, sequence: &[u16]) -> Option<Prefix<T>> {
+        self.clock += 1;
+        (1..=sequence.len()).rev().find_map(|length| {
+            let image = self.kept.get_mut(&sequence[..length])?;
+            image.used = self.clock;
+            Some(Prefix { length, image: Arc::clone(&image.block) })
+        })
+    }
+
+    /// Keeps the image of a sequence.
+    pub fn keep(&mut self, sequence: &[u16], block: &Arc<Block<T>>) {
+        if self.kept.len() == self.capacity {
+            let oldest = self.kept.iter().min_by_key(|(_, image)| image.used).map(|(sequence, _)| sequence.clone());
+            oldest.map(|sequence| self.kept.remove(&sequence));
+        }
+        self.clock += 1;
+        if self.capacity > 0 {
+            self.kept.insert(sequence.to_vec(), Image { used: self.clock, block: Arc::clone(block) });
+        }
+    }
+}

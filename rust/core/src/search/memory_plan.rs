@@ -1,0 +1,71 @@
+//! Estimate of the memory that the evaluation of candidates takes beside the operators.
+//!
+//! With `n` points, rank `r`, blocks of `b` columns, items of `s` bytes and `c` candidates at once:
+//!
+//! ```text
+//! solver                  c n s (2 m + 3 b)          two bases of m columns, three blocks of a product
+//! coordinates and labels  c n (2 r s + 8 r + 16)     k-means works in double precision
+//! starting block          n s b                      shared by all candidates
+//! ```
+
+use super::evaluator::SIDE_BY_SIDE;
+use crate::reorder::twin::LARGE;
+use crate::spectral::{basis_columns, start_columns};
+
+/// Estimated bytes, stage by stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CandidatePlan {
+    /// The copy of the operators in the solver's order.
+    pub reordered_operators: u64,
+    /// Bases and blocks of the solver.
+    pub solver: u64,
+    /// Features, labels and k-means.
+    pub coordinates_and_labels: u64,
+    /// The block from which all candidates start.
+    pub starting_block: u64,
+    /// Number of candidates that are evaluated at the same time.
+    pub at_once: usize,
+}
+
+/// Estimates the memory of an evaluation with `n_components` coordinates and a dropped first one.
+#[must_use]
+pub fn plan_candidates(
+    n_samples: usize,
+    operator_bytes: u64,
+    n_components: usize,
+    item_size: usize,
+    n_threads: usize,
+) -> CandidatePlan {
+    let rank = n_components + 1;
+    let (block, basis) = (start_columns(rank), basis_columns(rank));
+    let at_once = if n_samples <= SIDE_BY_SIDE { n_threads } else { 1 };
+    let bytes = |per_sample: usize| n_samples as u64 * per_sample as u64;
+    CandidatePlan {
+        reordered_operators: if n_samples >= LARGE { operator_bytes } else { 0 },
+        solver: at_once as u64 * bytes(item_size * (2 * basis + 3 * block)),
+        coordinates_and_labels: at_once as u64 * bytes(2 * rank * item_size + 8 * rank + 16),
+        starting_block: bytes(item_size * block),
+        at_once,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_follow_the_formulas() {
+        let plan = |n, operators, components, item, threads| {
+            let plan = plan_candidates(n, operators, components, item, threads);
+            let bytes = [plan.reordered_operators, plan.solver, plan.coordinates_and_labels, plan.starting_block];
+            (plan.at_once, bytes)
+        };
+        assert_eq!(plan(600, 1000, 4, 8, 2), (2, [0, 1_651_200, 163_200, 38_400]));
+        assert_eq!(plan(16_383, 7_000_000, 10, 4, 8), (8, [0, 182_441_088, 25_164_288, 1_048_512]));
+        assert_eq!(plan(16_384, 7_000_000, 10, 4, 8), (8, [7_000_000, 182_452_224, 25_165_824, 1_048_576]));
+        assert_eq!(plan(32_768, 1 << 24, 3, 8, 4), (4, [1 << 24, 176_160_768, 14_680_064, 2_097_152]));
+        assert_eq!(plan(32_769, 1 << 24, 40, 8, 4), (1, [1 << 24, 202_381_344, 32_769_000, 8_388_864]));
+        let million = (1, [3_000_000_000, 1_392_000_000, 192_000_000, 64_000_000]);
+        assert_eq!(plan(1_000_000, 3_000_000_000, 10, 4, 64), million);
+    }
+}

@@ -1,0 +1,138 @@
+//! Quality: the function that scores a candidate.
+//!
+//! ```text
+//! W -> leading coordinates -> k-means -> score of the labels on each view -> weighted average
+//! ```
+//!
+//! A criterion is evaluated on the rows of a walk or on features. The score of a walk does not depend
+//! on the order of the points, so walks are scored in the solver's order.
+
+use super::clustering::{Clustered, Clustering};
+use crate::cluster::quality::Criterion;
+use crate::graph::neighbours::Features;
+use crate::ground::csr::Csr;
+use crate::ground::exec::Exec;
+use crate::walk::operator_set::OperatorSet;
+use crate::walk::trajectory::Trajectory;
+use crate::{Contrastive, Error, Real, Result};
+
+/// The rows on which labels are scored for one view.
+#[derive(Debug, Clone)]
+pub enum ViewRows<'a> {
+    /// Rows of the stored matrix with this index.
+    Walk(usize),
+    /// Row-major features and their number of columns.
+    Dense(&'a [f64], usize),
+    /// Sparse features.
+    Sparse(&'a Csr<f64>),
+}
+
+/// One view of an average score.
+#[derive(Debug, Clone)]
+pub struct ScoredView<'a> {
+    /// The rows on which labels are scored.
+    pub rows: ViewRows<'a>,
+    /// Weight in the average; the weights of all views sum to 1.
+    pub weight: f64,
+}
+
+/// A score function of the caller: from the name of a trajectory, its coordinates and its labels.
+pub type ScoreFunction<'a, T> = dyn Fn(&str, &Clustered<T>) -> Result<f64> + Sync + 'a;
+
+/// How a candidate is scored.
+pub enum Quality<'a, T> {
+    /// A criterion of the labels, averaged over the views.
+    Labels {
+        /// How labels are computed.
+        clustering: Clustering,
+        /// The criterion.
+        criterion: Criterion,
+        /// The views and their weights.
+        views: Vec<ScoredView<'a>>,
+    },
+    /// A function of labels and coordinates; higher is better.
+    Function {
+        /// How labels are computed.
+        clustering: Clustering,
+        /// The function.
+        function: &'a ScoreFunction<'a, T>,
+    },
+    /// Minus the contrastive loss with these weights of the views; nothing is clustered.
+    Contrastive(Vec<f64>),
+}
+
+impl<T: Real> Quality<'_, T> {
+    pub(super) fn clustering(&self) -> Option<&Clustering> {
+        match self {
+            Self::Labels { clustering, .. } | Self::Function { clustering, .. } => Some(clustering),
+            Self::Contrastive(_) => None,
+        }
+    }
+
+    /// The score of a trajectory; `clustered` is in the solver's order.
+    ///
+    /// Higher is better: only this function changes the sign of minimised scores.
+    pub(super) fn of(
+        &self,
+        trajectory: &Trajectory<'_, T>,
+        name: &str,
+        clustered: Option<&Clustered<T>>,
+        exec: &Exec,
+    ) -> Result<f64> {
+        let clustered = || clustered.ok_or_else(|| Error::Invalid("expected labels, got none".into()));
+        match self {
+            Self::Labels { clustering, criterion, views } => {
+                let labels = OrderedLabels::new(&clustered()?.labels, trajectory.set(), exec)?;
+                let n_labels = clustering.k_means.n_clusters;
+                let mut average = 0.0;
+                // A view of weight 0 is skipped: its score may be infinite.
+                for view in views.iter().filter(|view| view.weight > 0.0) {
+                    average += view.weight * view.rows.score(*criterion, &labels, n_labels, exec)?;
+                }
+                Ok(if criterion.is_minimised() { -average } else { average })
+            }
+            Self::Function { function, .. } => {
+                function(name, &clustered()?.clone().in_given_order(trajectory.set(), exec)?)
+            }
+            Self::Contrastive(view_weights) => {
+                let loss = Contrastive { view_weights, rows: None, include_self: false, gradient: false };
+                Ok(-trajectory.contrastive_loss(loss, exec)?.loss)
+            }
+        }
+    }
+}
+
+/// Labels in the solver's order, for walks, and in the given order, for features.
+struct OrderedLabels<'a, T> {
+    /// The operator set in the solver's order.
+    set: &'a OperatorSet<T>,
+    solver_order: &'a [u32],
+    given_order: Vec<u32>,
+}
+
+impl<'a, T: Real> OrderedLabels<'a, T> {
+    fn new(solver_order: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
+        let given_order = set.in_given_order(solver_order.to_vec(), exec)?;
+        Ok(Self { set: set.in_kind_order(exec)?, solver_order, given_order })
+    }
+}
+
+impl ViewRows<'_> {
+    fn score<T: Real>(
+        &self,
+        criterion: Criterion,
+        labels: &OrderedLabels<'_, T>,
+        n_labels: usize,
+        exec: &Exec,
+    ) -> Result<f64> {
+        let given = &labels.given_order;
+        match *self {
+            Self::Walk(walk) => {
+                let rows = Features::Sparse(labels.set.walks()[walk].matrix());
+                criterion.of(rows, labels.solver_order, n_labels, exec)
+            }
+            Self::Dense(data, dimension) => criterion.of(Features::Dense { data, dimension }, given, n_labels, exec),
+            Self::Sparse(rows) => criterion.of(Features::Sparse(rows), given, n_labels, exec),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! All sequences up to a length, the shorter ones first, in the order of the alphabet.
+
+use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
+
+/// Sequences that are made at a time.
+const RUN: usize = 1024;
+
+/// Every sequence of `1..=depth` members.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exhaustive {
+    /// Length of the longest sequences.
+    pub depth: usize,
+}
+
+impl Strategy for Exhaustive {
+    fn explore(&self, tree: &mut SearchTree<'_>) -> Explored<()> {
+        for length in 1..=self.depth {
+            let mut next = Some(vec![0; length]);
+            while next.is_some() {
+                let mut run = Vec::with_capacity(RUN);
+                while run.len() < RUN
+                    && let Some(sequence) = next
+                {
+                    next = successor(&sequence, tree.n_members());
+                    run.push(sequence);
+                }
+                tree.visit(&run, |child| Side::Left.parent(child))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visits(&self, n_members: usize) -> usize {
+        let sequences = |length| n_members.saturating_pow(length as u32);
+        (1..=self.depth).map(sequences).fold(0, usize::saturating_add)
+    }
+}
+
+/// The next sequence of the same length, if there is one.
+fn successor(sequence: &[u16], n_members: usize) -> Option<Sequence> {
+    let place = sequence.iter().rposition(|&member| usize::from(member) + 1 < n_members)?;
+    let mut next = sequence.to_vec();
+    next[place] += 1;
+    next[place + 1..].fill(0);
+    Some(next)
+}
