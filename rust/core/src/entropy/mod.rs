@@ -35,6 +35,7 @@ mod quadrature;
 use crate::ground::block::{Block, Reuse};
 use crate::ground::columns::{add_product, orthonormal, random_signs, singular_values};
 use crate::ground::exec::Exec;
+use crate::reorder::in_cache_order;
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
@@ -103,7 +104,7 @@ impl<T: Real> Trajectory<'_, T> {
         }
         let _reuse = Reuse::new();
         // No order of the points shows in the entropy.
-        let walk = self.over(self.set().in_kind_order(exec)?);
+        let walk = self.over(in_cache_order(self.set(), exec)?);
         let mut cols = options.deflated.min(walk.n());
         let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY);
         if cols == walk.n() {

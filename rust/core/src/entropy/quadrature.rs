@@ -7,7 +7,9 @@
 use super::gauss::gauss_rule;
 use super::{Leading, Moments};
 use crate::ground::block::Block;
-use crate::ground::columns::{add_product, combine, gram, random_signs, scale, side_by_side, split_columns, squared_norms};
+use crate::ground::columns::{
+    add_product, combine, gram, random_signs, scale, side_by_side, split_columns, squared_norms,
+};
 use crate::ground::exec::Exec;
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;

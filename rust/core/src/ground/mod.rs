@@ -10,6 +10,7 @@
 //! | `block` | memory of large blocks |
 //! | `columns` | arithmetic on tall blocks |
 //! | `frame`, `lanes` | dense points |
+//! | `permutation` | orders of the points |
 //! | `prefetch` | requests to the cache |
 
 pub(crate) mod block;
@@ -18,6 +19,7 @@ pub mod csr;
 pub mod exec;
 pub(crate) mod frame;
 pub(crate) mod lanes;
+pub(crate) mod permutation;
 pub(crate) mod prefetch;
 pub mod random;
 pub(crate) mod real;

@@ -21,6 +21,7 @@ use crate::ground::csr::Csr;
 use crate::ground::exec::{Exec, lock};
 use crate::cluster::k_means::{KMeansSettings, k_means};
 use crate::graph::neighbours::Coordinates;
+use crate::reorder::{in_cache_order, in_given_order};
 use crate::walk::operator_set::OperatorSet;
 use crate::cluster::quality::Criterion;
 use crate::search::{Score, Scorer, Word};
@@ -164,7 +165,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
             let (score, clustered) = self.rate(&trajectory, &name, Start::Random, exec)?;
             let clustered = clustered.ok_or_else(|| Error::Invalid("expected labels, got none".into()))?;
             // Each candidate is scored once.
-            let _ = labels[i].set(self.set.in_given_order(clustered.labels, exec)?);
+            let _ = labels[i].set(in_given_order(self.set, clustered.labels, exec)?);
             Ok(score)
         };
         let scores = self.each(candidates.len(), exec, score, |_, _| ())?;
@@ -209,7 +210,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
     fn image(&self, word: &[u16], block: &[T], exec: &Exec) -> Result<Arc<Block<T>>> {
         let found = self.images().longest_prefix(word);
         let (done, mut image) = found.map_or((0, None), |(length, image)| (length, Some(image)));
-        let set = self.set.in_kind_order(exec)?;
+        let set = in_cache_order(self.set, exec)?;
         for &member in &word[done..] {
             let step = Trajectory::of_word(set, &[member])?;
             let mut next = Block::unset(block.len());
@@ -298,7 +299,7 @@ impl Clustering {
         start: Start<'_, T>,
         exec: &Exec,
     ) -> Result<Clustered<T>> {
-        let walk = trajectory.over(trajectory.set().in_kind_order(exec)?);
+        let walk = trajectory.over(in_cache_order(trajectory.set(), exec)?);
         let embedding = embed_in_order(&walk, Decomposition::Uniform, &self.embedding, start, exec)?;
         let found = k_means(&embedding.coordinates, self.embedding.n_components, &self.k_means, exec)?;
         let (coordinates, converged) = (embedding.coordinates, embedding.converged);
@@ -308,8 +309,8 @@ impl Clustering {
 
 impl<T: Real> Clustered<T> {
     fn in_given_order(self, set: &OperatorSet<T>, exec: &Exec) -> Result<Self> {
-        let coordinates = set.in_given_order(self.coordinates, exec)?;
-        Ok(Self { coordinates, labels: set.in_given_order(self.labels, exec)?, ..self })
+        let coordinates = in_given_order(set, self.coordinates, exec)?;
+        Ok(Self { coordinates, labels: in_given_order(set, self.labels, exec)?, ..self })
     }
 }
 
@@ -359,8 +360,8 @@ struct Labels<'a, T> {
 
 impl<'a, T: Real> Labels<'a, T> {
     fn new(in_kind_order: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
-        let in_given_order = set.in_given_order(in_kind_order.to_vec(), exec)?;
-        Ok(Self { set: set.in_kind_order(exec)?, in_kind_order, in_given_order })
+        let in_given_order = in_given_order(set, in_kind_order.to_vec(), exec)?;
+        Ok(Self { set: in_cache_order(set, exec)?, in_kind_order, in_given_order })
     }
 }
 

@@ -10,6 +10,7 @@ use super::svd::{Start, Svd, svd};
 use crate::ground::block::Block;
 use crate::ground::columns::scale;
 use crate::ground::exec::Exec;
+use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::linear_map::LinearMap;
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
@@ -96,15 +97,12 @@ pub fn embed_chains<T: Real>(
     settings: &EmbeddingSettings,
     exec: &Exec,
 ) -> Result<Coordinates<T>> {
-    let twin = set.twin(exec)?;
-    let map = ChainSum::new(twin.map_or(set, |twin| twin.set()), chains)?;
+    let map = ChainSum::new(in_cache_order(set, exec)?, chains)?;
     let (rank, dropped) = (settings.rank(), usize::from(settings.drop_first));
     let Svd { values, residuals, converged, left, .. } = svd(&map, &settings.spectrum(), Start::Random, exec)?;
     let mut coordinates = without_first(&left, rank, dropped);
     scale(&mut coordinates, &values[dropped..], exec)?;
-    if let Some(twin) = twin {
-        coordinates = twin.leave(&coordinates);
-    }
+    coordinates = in_given_order(set, coordinates, exec)?;
     let signs = signs(&coordinates, settings.n_components);
     scale(&mut coordinates, &signs, exec)?;
     Ok(Coordinates { coordinates, values, residuals, converged })

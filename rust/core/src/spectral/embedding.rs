@@ -12,7 +12,9 @@ use super::maps::{Scaled, each_row};
 use super::svd::{Accuracy, Start, Svd, SvdSettings, svd};
 use crate::ground::columns::{scale, squared_norms};
 use crate::ground::exec::Exec;
+use crate::reorder::reordered;
 use crate::spectral::linear_map::LinearMap;
+use crate::walk::operator_set::ReorderedSet;
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
@@ -105,13 +107,13 @@ pub fn embed<T: Real>(
     start: Start<'_, T>,
     exec: &Exec,
 ) -> Result<Embedding<T>> {
-    let Some(twin) = trajectory.set().twin(exec)? else {
+    let Some(ReorderedSet { set, permutation }) = reordered(trajectory.set(), exec)? else {
         return embed_in_order(trajectory, decomposition, settings, start, exec);
     };
     let pi;
     let decomposition = match decomposition {
         Decomposition::Stationary(given) => {
-            pi = twin.enter(given)?;
+            pi = permutation.permute_rows(given)?;
             Decomposition::Stationary(&pi)
         }
         other => other,
@@ -119,14 +121,14 @@ pub fn embed<T: Real>(
     let given;
     let start = match start {
         Start::Near(block) => {
-            given = twin.enter(block)?;
+            given = permutation.permute_rows(block)?;
             Start::Near(&given)
         }
         other => other,
     };
-    let mut embedding = embed_in_order(&trajectory.over(twin.set()), decomposition, settings, start, exec)?;
+    let mut embedding = embed_in_order(&trajectory.over(set), decomposition, settings, start, exec)?;
     for block in [&mut embedding.coordinates, &mut embedding.functions] {
-        *block = twin.leave(block);
+        *block = permutation.restore_rows(block);
     }
     Ok(embedding)
 }

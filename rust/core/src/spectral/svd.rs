@@ -28,8 +28,8 @@ use mdt_dense::{Mat, MatRef};
 use super::tall::{Links, ORTHONORMAL, ROUNDING, Tall, combine_block, no_convergence};
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
-use crate::spectral::linear_map::LinearMap;
 use crate::ground::random::Stream;
+use crate::spectral::linear_map::LinearMap;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 

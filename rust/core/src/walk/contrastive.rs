@@ -24,9 +24,9 @@
 
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
+use crate::ground::sparse_step::{Remainder, column_means, step_rows};
 use crate::walk::operator_set::{OperatorSet, Power, Step};
 use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
-use crate::ground::sparse_step::{Remainder, column_means, step_rows};
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::ground::exec::Exec;
-use crate::reorder::twin::Twin;
+use crate::ground::permutation::Permutation;
 use crate::walk::transition::Transition;
 use crate::{Error, Real, Result};
 
@@ -51,8 +51,15 @@ pub struct OperatorSet<T> {
     n: usize,
     walks: Vec<Arc<Transition<T>>>,
     members: Vec<Member>,
-    /// None inside: not worth having.
-    twin: OnceLock<Option<Arc<Twin<T>>>>,
+    /// A copy whose steps use the cache better, once [`crate::reorder`] has been asked for it; None inside if it gains nothing.
+    pub(crate) reordered: OnceLock<Option<Arc<ReorderedSet<T>>>>,
+}
+
+/// A copy of an operator set with its points in another order.
+#[derive(Debug)]
+pub(crate) struct ReorderedSet<T> {
+    pub set: OperatorSet<T>,
+    pub permutation: Permutation,
 }
 
 impl<T: Real> OperatorSet<T> {
@@ -81,7 +88,7 @@ impl<T: Real> OperatorSet<T> {
                 )));
             }
         }
-        Ok(Self { n, walks, members, twin: OnceLock::new() })
+        Ok(Self { n, walks, members, reordered: OnceLock::new() })
     }
 
     /// Number of states of the walks.
@@ -102,27 +109,11 @@ impl<T: Real> OperatorSet<T> {
         &self.members
     }
 
-    /// The same set in an order that is kinder to the cache, made at the first call; None where it would gain nothing.
-    pub(crate) fn twin(&self, exec: &Exec) -> Result<Option<&Twin<T>>> {
-        if self.twin.get().is_none() {
-            let made = Twin::of(self, exec)?.map(Arc::new);
-            // Of two threads that make it, one is told in vain: both made the same.
-            let _ = self.twin.set(made);
-        }
-        Ok(self.twin.get().and_then(Option::as_deref))
-    }
-
-    /// The twin, or the set itself where there is none.
-    pub(crate) fn in_kind_order(&self, exec: &Exec) -> Result<&Self> {
-        Ok(self.twin(exec)?.map_or(self, Twin::set))
-    }
-
-    /// Rows of a block that belong to the set [`Self::in_kind_order`] in the order of this one.
-    pub(crate) fn in_given_order<V: Copy + Default>(&self, block: Vec<V>, exec: &Exec) -> Result<Vec<V>> {
-        Ok(match self.twin(exec)? {
-            Some(twin) => twin.leave(&block),
-            None => block,
-        })
+    /// A copy with the points in another order.
+    pub(crate) fn permuted(&self, permutation: Permutation, exec: &Exec) -> Result<ReorderedSet<T>> {
+        let walks = self.walks.iter().map(|walk| Ok(Arc::new(walk.permuted(&permutation, exec)?)));
+        let walks = walks.collect::<Result<_>>()?;
+        Ok(ReorderedSet { set: Self::new(walks, self.members.clone())?, permutation })
     }
 
     /// The convex combination of members with these weights, gathered by what must be computed.

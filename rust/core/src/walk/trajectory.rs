@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::ground::block::Block;
 use crate::ground::columns::{columns_of, scale_rows, write_columns};
 use crate::ground::exec::Exec;
-use crate::walk::operator_set::{OperatorSet, Power, Step};
 use crate::ground::sparse_step::{Remainder, column_means, sparse_step};
+use crate::walk::operator_set::{OperatorSet, Power, Step};
 use crate::walk::transition::{Direction, Transition};
 use crate::{Error, Real, Result};
 

@@ -6,6 +6,7 @@ use crate::ground::block::Block;
 use crate::ground::columns::scale_rows;
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
+use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::Term;
 use crate::{Error, Real, Result};
 
@@ -114,8 +115,8 @@ impl<T: Real> Transition<T> {
         Ok(Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() })
     }
 
-    /// The same walk with its points in another order: `order[i]` is at place `i`, and `places` is the inverse.
-    pub(crate) fn renumbered(&self, order: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
+    /// The same walk with its points in another order.
+    pub(crate) fn permuted(&self, Permutation { order, places }: &Permutation, exec: &Exec) -> Result<Self> {
         let degrees = self.degrees().map(|d| order.iter().map(|&point| d[point as usize]).collect());
         Self::restore(self.matrix.renumbered(order, places, exec)?, degrees)
     }
