@@ -5,7 +5,8 @@
 //! and wait for the others.
 
 use super::gauss::gauss_rule;
-use super::{Leading, Moments};
+use super::leading::Leading;
+use super::moments::Moments;
 use crate::ground::block::Block;
 use crate::ground::columns::{
     add_product, combine, gram, random_signs, scale, side_by_side, split_columns, squared_norms,
