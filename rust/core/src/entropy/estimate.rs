@@ -4,8 +4,8 @@ use super::leading::{Leading, leading_values};
 use super::moments::Moments;
 use super::quadrature::{Effort, Quadrature, quadratures};
 use crate::ground::block::Reuse;
-use crate::ground::columns::random_signs;
 use crate::ground::exec::Exec;
+use crate::ground::tall::random_signs;
 use crate::reorder::in_cache_order;
 use crate::walk::trajectory::Trajectory;
 use crate::{Error, Real, Result};
@@ -67,7 +67,7 @@ impl<T: Real> Trajectory<'_, T> {
         let _reuse = Reuse::new();
         // No order of the points shows in the entropy.
         let walk = self.over(in_cache_order(self.set(), exec)?);
-        let mut cols = options.deflated.min(walk.n());
+        let cols = options.deflated.min(walk.n());
         let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY);
         if cols == walk.n() {
             // All of a tiny space: a few random signs could be dependent.
@@ -79,12 +79,11 @@ impl<T: Real> Trajectory<'_, T> {
         let mut waiting: Vec<Leading<T>> = Vec::new();
         for &time in times {
             let basis_cols: usize = waiting.iter().map(|leading| leading.values.len()).sum();
-            if basis_cols + cols > BASES_TOGETHER * options.deflated {
+            if basis_cols + sketch.cols() > BASES_TOGETHER * options.deflated {
                 estimates.extend(estimate(&walk, &std::mem::take(&mut waiting), options, exec)?);
             }
-            let leading = leading_values(&walk, &mut sketch, cols, time, time - reached, exec)?;
-            (cols, reached) = (leading.following, time);
-            waiting.push(leading);
+            waiting.push(leading_values(&walk, &mut sketch, time, time - reached, exec)?);
+            reached = time;
         }
         estimates.extend(estimate(&walk, &waiting, options, exec)?);
         Ok(estimates)

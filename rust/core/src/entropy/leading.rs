@@ -1,9 +1,9 @@
 //! The largest singular values of a power of the walk, by subspace iteration from a random sketch.
 
 use super::moments::Moments;
-use crate::ground::block::Block;
-use crate::ground::columns::{add_product, orthonormal, singular_values};
 use crate::ground::exec::Exec;
+use crate::ground::tall::{TallBlock, product, range_basis, singular_values};
+use crate::spectral::linear_map::image;
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Real, Result};
@@ -20,9 +20,7 @@ pub(super) struct Leading<T> {
     pub time: usize,
     pub values: Vec<f64>,
     /// The orthonormal basis `P`.
-    pub right: Block<T>,
-    /// Columns of the sketch that later times start from.
-    pub following: usize,
+    pub right: TallBlock<T>,
     /// Products of one vector with one step.
     pub column_steps: usize,
 }
@@ -42,31 +40,26 @@ impl<T> Leading<T> {
 /// estimate at one time does not depend on which earlier times were asked for, and the curve stays smooth.
 pub(super) fn leading_values<T: Real>(
     walk: &Trajectory<'_, T>,
-    sketch: &mut Block<T>,
-    cols: usize,
+    sketch: &mut TallBlock<T>,
     time: usize,
     ahead: usize,
     exec: &Exec,
 ) -> Result<Leading<T>> {
+    let cols = sketch.cols();
     if cols == 0 {
-        return Ok(Leading { time, values: Vec::new(), right: Block::zeros(0), following: 0, column_steps: 0 });
+        return Ok(Leading { time, values: Vec::new(), right: TallBlock::zeros(0, 0), column_steps: 0 });
     }
-    let apply = |x: &[T], steps: usize, direction: Direction| -> Result<Block<T>> {
-        let mut out = Block::unset(x.len());
-        walk.power(steps).apply(x, cols, direction, &mut out, exec)?;
-        Ok(out)
-    };
-    let reached = orthonormal(&apply(sketch, ahead, Direction::Forward)?, cols, exec)?;
+    let apply = |x: &TallBlock<T>, steps, direction| image(&walk.power(steps), x.view(), direction, exec);
+    let reached = range_basis(apply(sketch, ahead, Direction::Forward)?.view(), exec)?;
     let right = apply(&reached, time, Direction::Transposed)?;
-    let (found, rotation) = singular_values(&right, cols, exec)?;
+    let (found, rotation) = singular_values(right.view(), exec)?;
     let matters = cols - found.partition_point(|&v| v < NEGLIGIBLE * found[cols - 1]);
     let following = matters.next_power_of_two().clamp(LEAST_SKETCH.min(cols), cols);
     let rotation: Vec<f64> = rotation.chunks_exact(cols).flat_map(|line| &line[cols - following..]).copied().collect();
-    *sketch = Block::zeros(walk.n() * following);
-    add_product(sketch, following, &reached, cols, &rotation, exec)?;
+    *sketch = product(reached.view(), &rotation, exec)?;
     drop(reached);
-    let right = orthonormal(&right, cols, exec)?;
-    let (values, _) = singular_values(&apply(&right, time, Direction::Forward)?, cols, exec)?;
+    let right = range_basis(right.view(), exec)?;
+    let (values, _) = singular_values(apply(&right, time, Direction::Forward)?.view(), exec)?;
     let column_steps = (ahead + 2 * time) * walk.steps().len() * cols;
-    Ok(Leading { time, values, right, following, column_steps })
+    Ok(Leading { time, values, right, column_steps })
 }

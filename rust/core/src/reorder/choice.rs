@@ -6,12 +6,11 @@
 //! next one by the first stray edge and then goes on in all of them at once. On a surface, without clusters, regions
 //! are scattered patches, and breadth-first is better. So the choice is by counting what a cache would miss.
 
-use crate::ground::block::Block;
-use crate::ground::columns::random_signs;
 use crate::ground::csr::NOWHERE;
 use crate::ground::exec::Exec;
 use crate::ground::permutation::Permutation;
-use crate::ground::sparse_step::{Remainder, column_means, sparse_step};
+use crate::ground::sparse_step::{Remainder, sparse_step};
+use crate::ground::tall::{TallBlock, column_means, random_signs};
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::transition::Direction;
 use crate::{Real, Result};
@@ -104,11 +103,11 @@ fn regions<T: Real>(set: &OperatorSet<T>, exec: &Exec) -> Result<Vec<u8>> {
     let share = T::from_f64(1.0 / set.walks().len() as f64);
     for _ in 0..STEPS {
         let terms: Vec<_> = set.walks().iter().map(|walk| walk.term(share, Direction::Forward, &vectors)).collect();
-        let mut next = Block::unset(vectors.len());
+        let mut next = TallBlock::unset(set.n(), VECTORS);
         sparse_step(&terms, Remainder::none(), VECTORS, &mut next, exec)?;
         vectors = next;
     }
-    let means = column_means(&vectors, VECTORS, exec)?;
+    let means = column_means(vectors.view(), exec)?;
     let region = |row: &[T]| row.iter().zip(&means).fold(0, |bits, (value, mean)| bits << 1 | u8::from(value > mean));
     Ok(vectors.chunks_exact(VECTORS).map(region).collect())
 }

@@ -2,7 +2,6 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `tall` | orthonormal bases: tall matrices, a few columns wide, worked on in pieces of rows |
 //! | `svd` | block Lanczos bidiagonalisation with restarts and a residual test |
 //! | `maps` | diagonal scalings and shifts: stationary weights, the symmetric form of a reversible walk |
 //! | `embedding` | coordinates of a trajectory |
@@ -15,7 +14,6 @@ pub(crate) mod linear_map;
 mod maps;
 mod multiview;
 mod svd;
-mod tall;
 
 pub use chains::{Chain, ChainSum, embed_chains};
 pub(crate) use embedding::embed_in_order;

@@ -25,11 +25,10 @@
 
 use mdt_dense::{Mat, MatRef};
 
-use super::tall::{Links, ORTHONORMAL, ROUNDING, Tall, combine_block, no_convergence};
-use crate::ground::block::Block;
 use crate::ground::exec::Exec;
 use crate::ground::random::Stream;
-use crate::spectral::linear_map::LinearMap;
+use crate::ground::tall::{Basis, Links, ORTHONORMAL, TallBlock, TallRef};
+use crate::spectral::linear_map::{LinearMap, image};
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
@@ -42,6 +41,9 @@ const SQUARE_FACTOR: f64 = 4.0;
 
 /// Largest residual of a triplet relative to the largest singular value, in units of the tolerance: vectors err by their residual.
 const VECTOR_FACTOR: f64 = 5.0;
+
+/// Rounding of a sum is some units of the roundoff times its largest term.
+const ROUNDING: f64 = 32.0;
 
 /// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of the digits are enough.
 const LEAST_ORTHOGONAL: f64 = 1e-8;
@@ -156,7 +158,7 @@ pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> R
         return Ok(None);
     }
     let mut block = starting_block(n, widths.block, (&[], 0), seed, exec)?;
-    Tall::new(n).orthonormalize(&mut block, widths.block, Links::ALL, &mut restart_stream(seed), exec)?;
+    Basis::new(n).orthonormalize(&mut block, Links::ALL, &mut restart_stream(seed), exec)?;
     Ok(Some(block.to_vec()))
 }
 
@@ -181,17 +183,17 @@ pub fn svd<T: Real>(
     }
     let mut cols = widths.block.max(given_cols);
     let room = widths.most.max(widths.kept + 2 * cols);
-    let (mut left, mut right) = (Tall::<T>::new(n), Tall::<T>::new(n));
+    let (mut left, mut right) = (Basis::<T>::new(n), Basis::<T>::new(n));
     let mut stream = restart_stream(settings.seed);
     let mut b = Mat::<f64>::zeros(room, room);
     let mut x = starting_block(n, cols, (given, given_cols), settings.seed, exec)?;
-    let mut image = None;
+    let mut given_image = None;
     if let Start::Applied { block, image: given } = start {
         Error::check_size("elements of the starting block", x.len(), block.len())?;
         Error::check_size("elements of its image", x.len(), given.len())?;
-        image = Some(given);
+        given_image = Some(given);
     } else {
-        right.orthonormalize(&mut x, cols, Links::ALL, &mut stream, exec)?;
+        right.orthonormalize(&mut x, Links::ALL, &mut stream, exec)?;
     }
     let mut applications = 0;
     let mut previous = vec![0.0; rank];
@@ -207,19 +209,17 @@ pub fn svd<T: Real>(
     for iteration in 1.. {
         exec.check()?;
         let m = left.width();
-        let mut y = Block::unset(n * cols);
-        match image.take() {
-            Some(given) => y.copy_from_slice(given),
-            None => map.apply(&x, cols, Direction::Forward, &mut y, exec)?,
-        }
-        right.append(x, cols);
-        let new = left.orthonormalize(&mut y, cols, Links { from: linked, all, allowed }, &mut stream, exec)?;
+        let mut y = match given_image.take() {
+            Some(given) => TallRef::new(given, cols).columns(0..cols, exec)?,
+            None => image(map, x.view(), Direction::Forward, exec)?,
+        };
+        right.append(x);
+        let new = left.orthonormalize(&mut y, Links { from: linked, all, allowed }, &mut stream, exec)?;
         b.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
         b.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
-        x = Block::unset(n * cols);
-        map.apply(&y, cols, Direction::Transposed, &mut x, exec)?;
-        left.append(y, cols);
-        let next = right.orthonormalize(&mut x, cols, Links { from: m, all, allowed }, &mut stream, exec)?;
+        x = image(map, y.view(), Direction::Transposed, exec)?;
+        left.append(y);
+        let next = right.orthonormalize(&mut x, Links { from: m, all, allowed }, &mut stream, exec)?;
         linked = m;
         applications += 2 * cols;
 
@@ -262,7 +262,7 @@ pub fn svd<T: Real>(
             // The next block without what only the triplets that are done with would need of it.
             let span = decompose(errors.as_ref().subcols(done, narrower))?.left;
             unseen = with_unseen(&turned(&small, &unseen, done), errors.as_ref().subcols(0, done), span.as_ref());
-            x = combine_block(&x, span.as_ref(), exec)?;
+            x = Basis::from(x).combine(span.as_ref(), exec)?;
             left.rotate(small.left.as_ref().subcols(0, done + narrower), exec)?;
             right.rotate(small.right.as_ref().subcols(0, done + narrower), exec)?;
             b = diagonal(room, &small.values[..done + narrower]);
@@ -295,7 +295,7 @@ fn check<T: Real>(n: usize, rank: usize, start: Start<'_, T>) -> Result<&[T]> {
 
 /// The decomposition of the projected matrix.
 fn decompose(b: MatRef<'_, f64>) -> Result<mdt_dense::Svd> {
-    mdt_dense::svd(b).map_err(|reason| no_convergence(&reason))
+    mdt_dense::svd(b).map_err(Error::decomposition)
 }
 
 /// `R X_last`, `X_last` the rows of the last block: residuals of the triplets along the next block.
@@ -356,9 +356,9 @@ fn starting_block<T: Real>(
     (given, given_cols): (&[T], usize),
     seed: u64,
     exec: &Exec,
-) -> Result<Block<T>> {
+) -> Result<TallBlock<T>> {
     let stride = given.len() / n;
-    let mut block = Block::unset(n * cols);
+    let mut block = TallBlock::unset(n, cols);
     exec.for_pieces(
         &mut block,
         ROWS_PER_STREAM * cols,

@@ -29,7 +29,7 @@ use super::scan::{GROUP, members, which};
 use super::screen::gamma;
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
-use crate::ground::sparse_step::column_means;
+use crate::ground::tall::{TallRef, column_means};
 use crate::{Error, Real, Result};
 
 /// Training points that a piece of queries looks at together.
@@ -183,7 +183,7 @@ struct DensePair<'a, T> {
 impl<'a, T: Real> DensePair<'a, T> {
     fn new(points: DensePoints<'a, T>, new: DensePoints<'a, f64>, exec: &Exec) -> Result<Self> {
         let centre: Vec<T> =
-            if points.metric.is_squared() { column_means(points.data, points.dimension, exec)? } else { Vec::new() };
+            if points.metric.is_squared() { column_means(TallRef::new(points.data, points.dimension), exec)? } else { Vec::new() };
         Ok(Self { points, new, centre: centre.into_iter().map(Real::to_f64).collect() })
     }
 }
