@@ -5,7 +5,8 @@
 //! products of some fifty factors.
 
 use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
-use super::svd::{Start, Svd, svd};
+use super::start::Start;
+use super::svd::{Svd, svd};
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
 use crate::ground::tall::{each_row, scale_columns};

@@ -8,8 +8,10 @@
 //!
 //! That all of them are `W F` is what makes new points easy: their row of `W` times the same `F`.
 
+use super::accuracy::{Accuracy, SvdSettings};
 use super::maps::Scaled;
-use super::svd::{Accuracy, Start, Svd, SvdSettings, svd};
+use super::start::Start;
+use super::svd::{Svd, svd};
 use crate::ground::exec::Exec;
 use crate::ground::tall::{TallRef, each_row, scale_columns, squared_norms};
 use crate::reorder::reordered;

@@ -4,9 +4,10 @@
 //! for `u = v`; it is symmetric. Neither it nor any `K_u K_v` is formed: with `s_v = K_v x_v` and `s` their sum, block `u` of the
 //! product is `K_u (s - s_u)`, two sparse products a view.
 
+use super::accuracy::SvdSettings;
 use super::embedding::{Coordinates, eigenpairs, scale_rows_in_place, signs, without_first};
 use super::maps::Scaled;
-use super::svd::{Start, SvdSettings};
+use super::start::Start;
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
 use crate::ground::tall::{each_row, scale_columns};
