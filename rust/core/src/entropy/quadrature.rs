@@ -17,7 +17,7 @@ use crate::walk::transition::Direction;
 use crate::{Real, Result};
 
 /// How the probes of one time go.
-pub(super) struct Effort {
+pub(super) struct ProbeSettings {
     pub time: usize,
     pub probes: usize,
     /// Products with `A` or `A^T` for each probe, at most.
@@ -39,19 +39,19 @@ pub(super) struct Quadrature {
 /// Quadrature for `A (I - P P^T)`, `A = W^t`, at increasing times `t`.
 pub(super) fn quadratures<T: Real>(
     walk: &Trajectory<'_, T>,
-    times: &[(Effort, &Leading<T>)],
+    times: &[(ProbeSettings, &Leading<T>)],
     exec: &Exec,
 ) -> Result<Vec<Quadrature>> {
     let mut probes = Vec::with_capacity(times.len());
-    for (effort, leading) in times {
-        probes.push(Probes::new(walk.n(), effort, leading, exec)?);
+    for (settings, leading) in times {
+        probes.push(ProbeBlock::new(walk.n(), settings, leading, exec)?);
     }
     let mut found: Vec<Option<Quadrature>> = times.iter().map(|_| None).collect();
     let mut direction = Direction::Forward;
     while found.iter().any(Option::is_none) {
         exec.check()?;
         let mut going: Vec<_> = probes.iter_mut().zip(&mut found).filter(|(_, found)| found.is_none()).collect();
-        let from: Vec<_> = going.iter().map(|(p, _)| (p.effort.time, p.current.view())).collect();
+        let from: Vec<_> = going.iter().map(|(p, _)| (p.settings.time, p.current.view())).collect();
         let arrived = walk_together(walk, &from, direction, exec)?;
         for ((probes, found), next) in going.iter_mut().zip(arrived) {
             probes.enter(next, direction, exec)?;
@@ -86,8 +86,8 @@ fn walk_together<T: Real>(
 }
 
 /// The Lanczos process of all probes of one time.
-struct Probes<'a, T> {
-    effort: &'a Effort,
+struct ProbeBlock<'a, T> {
+    settings: &'a ProbeSettings,
     leading: &'a Leading<T>,
     /// Squared length of each probe.
     masses: Vec<f64>,
@@ -98,15 +98,15 @@ struct Probes<'a, T> {
     rules: Vec<Vec<Moments>>,
 }
 
-impl<'a, T: Real> Probes<'a, T> {
-    fn new(n: usize, effort: &'a Effort, leading: &'a Leading<T>, exec: &Exec) -> Result<Self> {
-        let cols = effort.probes;
-        let mut current = random_signs::<T>(n, cols, effort.seed, 0);
+impl<'a, T: Real> ProbeBlock<'a, T> {
+    fn new(n: usize, settings: &'a ProbeSettings, leading: &'a Leading<T>, exec: &Exec) -> Result<Self> {
+        let cols = settings.probes;
+        let mut current = random_signs::<T>(n, cols, settings.seed, 0);
         project_off(&mut current, leading, exec)?;
         let masses = squared_norms(current.view(), exec)?;
         scale_columns(&mut current, &masses.iter().map(|m| inverse(m.sqrt())).collect::<Vec<_>>(), exec)?;
         let (previous, couplings) = (TallBlock::zeros(0, 0), vec![Vec::new(); cols]);
-        Ok(Self { effort, leading, masses, current, previous, couplings, rules: Vec::new() })
+        Ok(Self { settings, leading, masses, current, previous, couplings, rules: Vec::new() })
     }
 
     /// Goes on with the product of the current vectors and `A` or `A^T`.
@@ -134,7 +134,7 @@ impl<'a, T: Real> Probes<'a, T> {
 
     /// The sums, once two successive rules agree or there were enough steps.
     fn result(&self, steps_of_walk: usize) -> Option<Quadrature> {
-        let Self { effort, leading, rules, .. } = self;
+        let Self { settings, leading, rules, .. } = self;
         let step = rules.len();
         if step == 1 {
             return None;
@@ -143,8 +143,8 @@ impl<'a, T: Real> Probes<'a, T> {
         let (last, before) = (step - 1, step - 2);
         let gap = (total(last) - total(before)).abs();
         // The tolerance is relative to the values that are known, too.
-        let whole = 2.0 * effort.probes as f64 * leading.moments().linear + total(last) + total(before);
-        if gap > effort.tolerance * whole && step < effort.max_steps {
+        let whole = 2.0 * settings.probes as f64 * leading.moments().linear + total(last) + total(before);
+        if gap > settings.tolerance * whole && step < settings.max_steps {
             return None;
         }
         // Both kinds of rule close in on the truth from opposite sides; the one that moved more is farther away.
@@ -154,7 +154,7 @@ impl<'a, T: Real> Probes<'a, T> {
         let pairs = || rules[last].iter().zip(&rules[before]);
         let mix = |a: f64, b: f64| pairs().map(|(&x, &y)| Moments::default().plus(a, x).plus(b, y)).collect();
         let uncertain = share.min(1.0 - share);
-        let column_steps = step * effort.time * steps_of_walk * effort.probes;
+        let column_steps = step * settings.time * steps_of_walk * settings.probes;
         Some(Quadrature { moments: mix(share, 1.0 - share), gaps: mix(uncertain, -uncertain), column_steps })
     }
 }
