@@ -2,7 +2,7 @@
 
 use super::leading::{Leading, leading_values};
 use super::moments::Moments;
-use super::quadrature::{Effort, Quadrature, quadratures};
+use super::quadrature::{ProbeSettings, Quadrature, quadratures};
 use crate::ground::block::Reuse;
 use crate::ground::exec::Exec;
 use crate::ground::tall::random_signs;
@@ -100,7 +100,7 @@ fn estimate<T: Real>(
     let EntropyOptions { probes, max_steps, tolerance, seed, .. } = *options;
     let effort = |time: usize| {
         let max_steps = (max_steps * FULL_EFFORT / time).clamp(FEWEST_STEPS, max_steps.max(FEWEST_STEPS));
-        Effort { time, probes, max_steps, tolerance, seed }
+        ProbeSettings { time, probes, max_steps, tolerance, seed }
     };
     let times: Vec<_> = leading.iter().map(|leading| (effort(leading.time), leading)).collect();
     let rests = quadratures(walk, &times, exec)?;
@@ -132,7 +132,8 @@ mod tests {
 
     use super::*;
     use crate::ground::csr::Csr;
-    use crate::walk::operator_set::{Member, OperatorSet};
+    use crate::walk::member::Member;
+    use crate::walk::operator_set::OperatorSet;
     use crate::walk::transition::Transition;
 
     const OPTIONS: EntropyOptions =

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::ground::csr::Csr;
     use crate::ground::random::Stream;
-    use crate::walk::operator_set::Member;
+    use crate::walk::member::Member;
     use crate::walk::transition::Transition;
 
     /// Clusters without any order inside, their points dealt out in turn, and a few stray edges.

@@ -49,7 +49,7 @@ pub(crate) fn in_given_order<T: Real, V: Copy + Default>(
 mod tests {
     use super::*;
     use crate::ground::csr::Csr;
-    use crate::walk::operator_set::Member;
+    use crate::walk::member::Member;
     use crate::walk::trajectory::Trajectory;
     use crate::walk::transition::{Direction, Transition};
 

@@ -174,7 +174,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
 
     /// Scores a word.
     fn score_word(&self, word: &[u16], exec: &Exec) -> Result<f64> {
-        let trajectory = Trajectory::of_word(self.set, word)?;
+        let trajectory = Trajectory::of_sequence(self.set, word)?;
         let name = name_of_word(word.iter().copied().map(usize::from));
         let Some(block) = self.start(exec)? else {
             return Ok(self.rate(&trajectory, &name, Start::Random, exec)?.0);
@@ -212,7 +212,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let (done, mut image) = found.map_or((0, None), |(length, image)| (length, Some(image)));
         let set = in_cache_order(self.set, exec)?;
         for &member in &word[done..] {
-            let step = Trajectory::of_word(set, &[member])?;
+            let step = Trajectory::of_sequence(set, &[member])?;
             let mut next = Block::unset(block.len());
             let input = image.as_ref().map_or(block, |image: &Arc<Block<T>>| &image[..]);
             step.apply(input, block.len() / set.n(), Direction::Forward, &mut next, exec)?;

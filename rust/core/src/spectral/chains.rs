@@ -112,7 +112,7 @@ pub fn embed_chains<T: Real>(
 mod tests {
     use super::*;
     use crate::ground::csr::Csr;
-    use crate::walk::operator_set::Member;
+    use crate::walk::member::Member;
     use crate::walk::transition::Transition;
     use std::sync::Arc;
 

@@ -26,7 +26,8 @@ use crate::ground::block::Block;
 use crate::ground::exec::Exec;
 use crate::ground::sparse_step::{Remainder, step_rows};
 use crate::ground::tall::{TallRef, column_means};
-use crate::walk::operator_set::{OperatorSet, Power, Step};
+use crate::walk::member::{Member, Power, Step};
+use crate::walk::operator_set::OperatorSet;
 use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
@@ -141,10 +142,8 @@ impl Products {
 impl<'a, T: Real> Evaluation<'a, T> {
     fn new(trajectory: &'a Trajectory<'a, T>, asked: Contrastive<'a>) -> Result<Self> {
         let set = trajectory.set();
-        let members = set.members().len();
-        let unit = |m: usize| (0..members).map(|k| f64::from(k == m)).collect::<Vec<_>>();
-        let shares = (0..members).map(|m| set.step(&unit(m))).collect::<Result<_>>()?;
-        Ok(Self { trajectory, asked, parts: set.step(&vec![1.0; members])?, shares })
+        let shares = set.members().iter().map(Member::parts).collect();
+        Ok(Self { trajectory, asked, parts: set.step(&vec![1.0; set.members().len()])?, shares })
     }
 
     fn gradient_len(&self) -> usize {

@@ -10,7 +10,8 @@ use crate::ground::block::Block;
 use crate::ground::exec::Exec;
 use crate::ground::sparse_step::{Remainder, sparse_step};
 use crate::ground::tall::{TallBlock, TallRef, column_means, scale_rows};
-use crate::walk::operator_set::{OperatorSet, Power, Step};
+use crate::walk::member::{Power, Step};
+use crate::walk::operator_set::OperatorSet;
 use crate::walk::transition::{Direction, Transition};
 use crate::{Error, Real, Result};
 
@@ -42,10 +43,10 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// The trajectory that takes a step of each of these members, the first one first.
-    pub fn of_word(set: &'a OperatorSet<T>, word: &[u16]) -> Result<Self> {
+    pub fn of_sequence(set: &'a OperatorSet<T>, sequence: &[u16]) -> Result<Self> {
         let members = set.members().len();
-        let mut weights = vec![0.0; word.len() * members];
-        for (row, &member) in weights.chunks_exact_mut(members.max(1)).zip(word) {
+        let mut weights = vec![0.0; sequence.len() * members];
+        for (row, &member) in weights.chunks_exact_mut(members.max(1)).zip(sequence) {
             let Some(weight) = row.get_mut(usize::from(member)) else {
                 return Err(Error::Invalid(format!("expected members below {members}, got {member}")));
             };
@@ -138,7 +139,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// The walks of a word whose steps are single reversible ones.
-    fn reversible_word(&self) -> Option<Vec<&Transition<T>>> {
+    fn reversible_sequence(&self) -> Option<Vec<&Transition<T>>> {
         let walk_of = |step: &Step| match step.powers[..] {
             [Power { base, exponent: 1, weight: 1.0 }] if step.identity == 0.0 && step.uniform == 0.0 => {
                 Some(&*self.set.walks()[base]).filter(|walk| walk.degrees().is_some())
@@ -153,9 +154,9 @@ impl<'a, T: Real> Trajectory<'a, T> {
         let spare = &mut self.spare(x.cols, direction)[..];
         let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
         if direction == Direction::Transposed
-            && let Some(walks) = self.reversible_word()
+            && let Some(walks) = self.reversible_sequence()
         {
-            return transposed_word(&walks, x, target, source, exec);
+            return transposed_sequence(&walks, x, target, source, exec);
         }
         let forward = direction == Direction::Forward;
         let order = |s: usize| if forward { s } else { self.steps.len() - 1 - s };
@@ -238,7 +239,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
 
 /// `P_1^T ... P_t^T x` with `P^T = D P D^-1`: the first `D^-1` is applied to a copy of `x`, every other diagonal to what a step
 /// writes. The first step writes `target`, the next one `source`, and so on.
-fn transposed_word<'b, T: Real>(
+fn transposed_sequence<'b, T: Real>(
     walks: &[&Transition<T>],
     x: TallRef<'_, T>,
     mut target: &'b mut [T],

@@ -237,7 +237,7 @@ fn clustering(n_components: usize) -> Clustering {
 
 fn by_hand(set: &OperatorSet<f64>, word: &[u16], exec: &Exec) -> f64 {
     let how = clustering(4);
-    let labels = how.of(&Trajectory::of_word(set, word).unwrap(), Start::Random, exec).unwrap().labels;
+    let labels = how.of(&Trajectory::of_sequence(set, word).unwrap(), Start::Random, exec).unwrap().labels;
     let score = |walk: usize| {
         let rows = Coordinates::Sparse(set.walks()[walk].matrix());
         Criterion::DaviesBouldin.of(rows, &labels, 4, exec).unwrap()
@@ -284,7 +284,7 @@ fn large_sets_are_scored_in_their_own_order() {
     let listener = |_: &[u16], _: Score| ();
     let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &listener).unwrap();
     let (score, labels) = evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
-    let trajectory = Trajectory::of_word(&set, &[1, 0]).unwrap();
+    let trajectory = Trajectory::of_sequence(&set, &[1, 0]).unwrap();
     assert_eq!(labels, clustering(4).of(&trajectory, Start::Random, &exec).unwrap().labels);
     let rows = [Coordinates::Sparse(set.walks()[0].matrix()), Coordinates::Dense { data: &features, dimension: 1 }];
     let by_hand: f64 = rows.map(|r| 0.5 * Criterion::CalinskiHarabasz.of(r, &labels, 4, &exec).unwrap()).iter().sum();
