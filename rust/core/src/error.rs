@@ -41,6 +41,11 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// A small dense decomposition that did not converge.
+    pub(crate) fn decomposition(reason: impl std::fmt::Display) -> Self {
+        Self::Invalid(format!("a small dense decomposition failed: {reason}"))
+    }
+
     /// An [`Error::Size`] unless `got == expected`.
     pub(crate) fn check_size(what: &'static str, expected: usize, got: usize) -> Result<()> {
         if got == expected { Ok(()) } else { Err(Self::Size { what, expected, got }) }

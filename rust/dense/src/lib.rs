@@ -44,7 +44,7 @@ pub fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
 
 /// `left * diag(values) * right^T`, values in descending order.
 #[derive(Debug, Clone)]
-pub struct Svd {
+pub struct ThinSvd {
     /// Left singular vectors.
     pub left: Mat<f64>,
     /// Singular values.
@@ -54,10 +54,10 @@ pub struct Svd {
 }
 
 /// The thin singular value decomposition; the reason where it does not converge.
-pub fn svd(matrix: MatRef<'_, f64>) -> Result<Svd, String> {
+pub fn svd(matrix: MatRef<'_, f64>) -> Result<ThinSvd, String> {
     let found = matrix.thin_svd().map_err(|e| format!("{e:?}"))?;
     let values = (0..matrix.nrows().min(matrix.ncols())).map(|i| found.S()[i]).collect();
-    Ok(Svd { left: found.U().to_owned(), values, right: found.V().to_owned() })
+    Ok(ThinSvd { left: found.U().to_owned(), values, right: found.V().to_owned() })
 }
 
 /// Eigenvalues in ascending order and the eigenvectors of a symmetric matrix; the reason where it does not converge.

@@ -5,16 +5,19 @@
 //! and wait for the others.
 
 use super::gauss::gauss_rule;
-use super::{Leading, Moments};
-use crate::ground::block::Block;
-use crate::ground::columns::{add_product, combine, gram, random_signs, scale, side_by_side, split_columns, squared_norms};
+use super::leading::Leading;
+use super::moments::Moments;
 use crate::ground::exec::Exec;
+use crate::ground::tall::{
+    TallBlock, TallRef, add_product, add_scaled_columns, gram, random_signs, scale_columns, squared_norms,
+};
+use crate::spectral::linear_map::image;
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Real, Result};
 
 /// How the probes of one time go.
-pub(super) struct Effort {
+pub(super) struct ProbeSettings {
     pub time: usize,
     pub probes: usize,
     /// Products with `A` or `A^T` for each probe, at most.
@@ -36,19 +39,19 @@ pub(super) struct Quadrature {
 /// Quadrature for `A (I - P P^T)`, `A = W^t`, at increasing times `t`.
 pub(super) fn quadratures<T: Real>(
     walk: &Trajectory<'_, T>,
-    times: &[(Effort, &Leading<T>)],
+    times: &[(ProbeSettings, &Leading<T>)],
     exec: &Exec,
 ) -> Result<Vec<Quadrature>> {
     let mut probes = Vec::with_capacity(times.len());
-    for (effort, leading) in times {
-        probes.push(Probes::new(walk.n(), effort, leading, exec)?);
+    for (settings, leading) in times {
+        probes.push(ProbeBlock::new(walk.n(), settings, leading, exec)?);
     }
     let mut found: Vec<Option<Quadrature>> = times.iter().map(|_| None).collect();
     let mut direction = Direction::Forward;
     while found.iter().any(Option::is_none) {
         exec.check()?;
         let mut going: Vec<_> = probes.iter_mut().zip(&mut found).filter(|(_, found)| found.is_none()).collect();
-        let from: Vec<_> = going.iter().map(|(p, _)| (p.effort.time, &*p.current, p.effort.probes)).collect();
+        let from: Vec<_> = going.iter().map(|(p, _)| (p.settings.time, p.current.view())).collect();
         let arrived = walk_together(walk, &from, direction, exec)?;
         for ((probes, found), next) in going.iter_mut().zip(arrived) {
             probes.enter(next, direction, exec)?;
@@ -62,63 +65,60 @@ pub(super) fn quadratures<T: Real>(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// `W^t x`, or with `W^T`, for blocks `x` with increasing times `t` of their own and some columns.
+/// `W^t x`, or with `W^T`, for blocks `x` with increasing times `t` of their own.
 fn walk_together<T: Real>(
     walk: &Trajectory<'_, T>,
-    blocks: &[(usize, &[T], usize)],
+    blocks: &[(usize, TallRef<'_, T>)],
     direction: Direction,
     exec: &Exec,
-) -> Result<Vec<Block<T>>> {
-    let mut width = blocks.iter().map(|&(_, _, cols)| cols).sum();
-    let mut together = side_by_side(&blocks.iter().map(|&(_, block, cols)| (block, cols)).collect::<Vec<_>>(), exec)?;
+) -> Result<Vec<TallBlock<T>>> {
+    let mut together = TallBlock::side_by_side(&blocks.iter().map(|&(_, block)| block).collect::<Vec<_>>(), exec)?;
     let mut reached = 0;
     let mut arrived = Vec::with_capacity(blocks.len());
-    for &(time, _, cols) in blocks {
-        let mut next = Block::unset(together.len());
-        walk.power(time - reached).apply(&together, width, direction, &mut next, exec)?;
+    for &(time, block) in blocks {
+        let next = image(&walk.power(time - reached), together.view(), direction, exec)?;
         reached = time;
-        let (here, rest) = split_columns(next, width, cols, exec)?;
+        let (here, rest) = next.split(block.cols, exec)?;
         arrived.push(here);
-        (together, width) = (rest, width - cols);
+        together = rest;
     }
     Ok(arrived)
 }
 
 /// The Lanczos process of all probes of one time.
-struct Probes<'a, T> {
-    effort: &'a Effort,
+struct ProbeBlock<'a, T> {
+    settings: &'a ProbeSettings,
     leading: &'a Leading<T>,
     /// Squared length of each probe.
     masses: Vec<f64>,
-    current: Block<T>,
-    previous: Block<T>,
+    current: TallBlock<T>,
+    previous: TallBlock<T>,
     couplings: Vec<Vec<f64>>,
     /// Moments of each probe by the rules of 1, 2, ... steps.
     rules: Vec<Vec<Moments>>,
 }
 
-impl<'a, T: Real> Probes<'a, T> {
-    fn new(n: usize, effort: &'a Effort, leading: &'a Leading<T>, exec: &Exec) -> Result<Self> {
-        let cols = effort.probes;
-        let mut current = random_signs::<T>(n, cols, effort.seed, 0);
-        project_off(&mut current, cols, leading, exec)?;
-        let masses = squared_norms(&current, cols, exec)?;
-        scale(&mut current, &masses.iter().map(|m| inverse(m.sqrt())).collect::<Vec<_>>(), exec)?;
-        let (previous, couplings) = (Block::zeros(0), vec![Vec::new(); cols]);
-        Ok(Self { effort, leading, masses, current, previous, couplings, rules: Vec::new() })
+impl<'a, T: Real> ProbeBlock<'a, T> {
+    fn new(n: usize, settings: &'a ProbeSettings, leading: &'a Leading<T>, exec: &Exec) -> Result<Self> {
+        let cols = settings.probes;
+        let mut current = random_signs::<T>(n, cols, settings.seed, 0);
+        project_off(&mut current, leading, exec)?;
+        let masses = squared_norms(current.view(), exec)?;
+        scale_columns(&mut current, &masses.iter().map(|m| inverse(m.sqrt())).collect::<Vec<_>>(), exec)?;
+        let (previous, couplings) = (TallBlock::zeros(0, 0), vec![Vec::new(); cols]);
+        Ok(Self { settings, leading, masses, current, previous, couplings, rules: Vec::new() })
     }
 
     /// Goes on with the product of the current vectors and `A` or `A^T`.
-    fn enter(&mut self, mut next: Block<T>, direction: Direction, exec: &Exec) -> Result<()> {
-        let cols = self.effort.probes;
+    fn enter(&mut self, mut next: TallBlock<T>, direction: Direction, exec: &Exec) -> Result<()> {
         if direction == Direction::Transposed {
-            project_off(&mut next, cols, self.leading, exec)?;
+            project_off(&mut next, self.leading, exec)?;
         }
         if !self.rules.is_empty() {
             let last: Vec<f64> = self.couplings.iter().map(|c| -c[c.len() - 1]).collect();
-            combine(&mut next, &vec![1.0; cols], &self.previous, &last, exec)?;
+            add_scaled_columns(&mut next, &self.previous, &last, exec)?;
         }
-        let norms = squared_norms(&next, cols, exec)?;
+        let norms = squared_norms(next.view(), exec)?;
         for (coupling, norm) in self.couplings.iter_mut().zip(&norms) {
             // What is left after the vectors span an invariant space is rounding.
             let largest = coupling.iter().copied().fold(0.0, f64::max);
@@ -126,7 +126,7 @@ impl<'a, T: Real> Probes<'a, T> {
             coupling.push(if norm > 8.0 * T::ROUNDOFF * largest { norm } else { 0.0 });
         }
         let factors: Vec<f64> = self.couplings.iter().map(|c| inverse(c[c.len() - 1])).collect();
-        scale(&mut next, &factors, exec)?;
+        scale_columns(&mut next, &factors, exec)?;
         self.previous = std::mem::replace(&mut self.current, next);
         self.rules.push(self.couplings.iter().zip(&self.masses).map(|(c, &mass)| integrate(c, mass)).collect());
         Ok(())
@@ -134,7 +134,7 @@ impl<'a, T: Real> Probes<'a, T> {
 
     /// The sums, once two successive rules agree or there were enough steps.
     fn result(&self, steps_of_walk: usize) -> Option<Quadrature> {
-        let Self { effort, leading, rules, .. } = self;
+        let Self { settings, leading, rules, .. } = self;
         let step = rules.len();
         if step == 1 {
             return None;
@@ -143,8 +143,8 @@ impl<'a, T: Real> Probes<'a, T> {
         let (last, before) = (step - 1, step - 2);
         let gap = (total(last) - total(before)).abs();
         // The tolerance is relative to the values that are known, too.
-        let whole = 2.0 * effort.probes as f64 * leading.moments().linear + total(last) + total(before);
-        if gap > effort.tolerance * whole && step < effort.max_steps {
+        let whole = 2.0 * settings.probes as f64 * leading.moments().linear + total(last) + total(before);
+        if gap > settings.tolerance * whole && step < settings.max_steps {
             return None;
         }
         // Both kinds of rule close in on the truth from opposite sides; the one that moved more is farther away.
@@ -154,19 +154,19 @@ impl<'a, T: Real> Probes<'a, T> {
         let pairs = || rules[last].iter().zip(&rules[before]);
         let mix = |a: f64, b: f64| pairs().map(|(&x, &y)| Moments::default().plus(a, x).plus(b, y)).collect();
         let uncertain = share.min(1.0 - share);
-        let column_steps = step * effort.time * steps_of_walk * effort.probes;
+        let column_steps = step * settings.time * steps_of_walk * settings.probes;
         Some(Quadrature { moments: mix(share, 1.0 - share), gaps: mix(uncertain, -uncertain), column_steps })
     }
 }
 
 /// `x <- x - P P^T x`.
-fn project_off<T: Real>(x: &mut [T], cols: usize, leading: &Leading<T>, exec: &Exec) -> Result<()> {
-    let (basis, basis_cols) = (&leading.right, leading.values.len());
-    if basis_cols == 0 {
+fn project_off<T: Real>(x: &mut TallBlock<T>, leading: &Leading<T>, exec: &Exec) -> Result<()> {
+    let basis = leading.right.view();
+    if basis.cols == 0 {
         return Ok(());
     }
-    let coefficients: Vec<f64> = gram(basis, basis_cols, x, cols, exec)?.iter().map(|c| -c).collect();
-    add_product(x, cols, basis, basis_cols, &coefficients, exec)
+    let coefficients: Vec<f64> = gram(basis, x.view(), exec)?.iter().map(|c| -c).collect();
+    add_product(x, basis, &coefficients, exec)
 }
 
 /// `1 / value`, or 0 for 0.

@@ -4,9 +4,10 @@
 //! nor vanish; the mean is near 0, so a common offset costs no digits of a sum.
 
 use crate::ground::exec::Exec;
+use crate::ground::tall::{TallRef, column_sums};
 use crate::{Error, Real, Result};
 
-/// Rows whose sum one thread takes at a time.
+/// Rows that one thread takes at a time.
 const ROWS_PER_PIECE: usize = 4096;
 /// The inverse of a smaller power of two than this could overflow.
 const SMALLEST_EXPONENT: i32 = -1000;
@@ -27,17 +28,7 @@ impl Frame {
         let largest = exec.map(pieces.len(), |p| largest_magnitude(pieces[p], p * ROWS_PER_PIECE, dimension))?;
         let exponent = exponent_of(largest.into_iter().fold(0.0, f64::max));
         let scale = power_of_two(-exponent);
-        let sums = exec.map(pieces.len(), |p| {
-            let mut sums = vec![0.0; dimension];
-            for row in pieces[p].chunks_exact(dimension) {
-                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += scale * x.to_f64());
-            }
-            Ok(sums)
-        })?;
-        let mut mean = vec![0.0; dimension];
-        for piece in sums {
-            mean.iter_mut().zip(piece).for_each(|(sum, part)| *sum += part);
-        }
+        let mut mean = column_sums(TallRef::new(points, dimension), |x| scale * x, exec)?;
         mean.iter_mut().for_each(|m| *m /= n as f64);
         Ok(Self { exponent, scale, mean })
     }

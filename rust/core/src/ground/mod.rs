@@ -8,17 +8,19 @@
 //! | `csr` | sparse matrices |
 //! | `sparse_step` | the product of sparse matrices with a block of vectors |
 //! | `block` | memory of large blocks |
-//! | `columns` | arithmetic on tall blocks |
+//! | `tall` | blocks of a few columns: arithmetic, orthonormal bases |
 //! | `frame`, `lanes` | dense points |
+//! | `permutation` | orders of the points |
 //! | `prefetch` | requests to the cache |
 
 pub(crate) mod block;
-pub(crate) mod columns;
 pub mod csr;
 pub mod exec;
 pub(crate) mod frame;
 pub(crate) mod lanes;
+pub(crate) mod permutation;
 pub(crate) mod prefetch;
 pub mod random;
 pub(crate) mod real;
 pub(crate) mod sparse_step;
+pub(crate) mod tall;

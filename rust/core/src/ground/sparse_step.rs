@@ -258,24 +258,6 @@ fn add_scaled<T: Real, const W: usize>(acc: &mut [T; W], a: T, x: &[T]) {
     }
 }
 
-/// Means of the columns of a row-major block: partial sums over fixed runs of rows, added in order.
-pub(crate) fn column_means<T: Real>(x: &[T], cols: usize, exec: &Exec) -> Result<Vec<T>> {
-    const ROWS: usize = 4096;
-    let n_rows = x.len() / cols.max(1);
-    let partial = exec.map(n_rows.div_ceil(ROWS), |piece| {
-        let mut sums = vec![0.0; cols];
-        for row in x.chunks_exact(cols).skip(piece * ROWS).take(ROWS) {
-            sums.iter_mut().zip(row).for_each(|(s, &v)| *s += v.to_f64());
-        }
-        Ok(sums)
-    })?;
-    let mut means = vec![0.0; cols];
-    for sums in partial {
-        means.iter_mut().zip(sums).for_each(|(m, s)| *m += s);
-    }
-    Ok(means.into_iter().map(|m| T::from_f64(m / n_rows as f64)).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ impl Candidate {
     /// The trajectory over an operator set.
     pub fn trajectory<'a, T: Real>(&self, set: &'a OperatorSet<T>) -> Result<Trajectory<'a, T>> {
         match self {
-            Self::Sequence(sequence) => Trajectory::of_word(set, sequence),
+            Self::Sequence(sequence) => Trajectory::of_sequence(set, sequence),
             Self::Weights(weights) => Trajectory::new(set, weights),
         }
     }

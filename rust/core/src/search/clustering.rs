@@ -7,6 +7,7 @@ use crate::Real;
 use crate::Result;
 use crate::cluster::k_means::{KMeansSettings, k_means};
 use crate::ground::exec::Exec;
+use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::{Decomposition, EmbeddingSettings, Start, embed_in_order};
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
@@ -49,7 +50,7 @@ impl Clustering {
         start: Start<'_, T>,
         exec: &Exec,
     ) -> Result<Clustered<T>> {
-        let reordered = trajectory.over(trajectory.set().in_kind_order(exec)?);
+        let reordered = trajectory.over(in_cache_order(trajectory.set(), exec)?);
         let embedding = embed_in_order(&reordered, Decomposition::Uniform, &self.embedding, start, exec)?;
         let found = k_means(&embedding.coordinates, self.embedding.n_components, &self.k_means, exec)?;
         let (coordinates, converged) = (embedding.coordinates, embedding.converged);
@@ -59,7 +60,7 @@ impl Clustering {
 
 impl<T: Real> Clustered<T> {
     pub(super) fn in_given_order(self, set: &OperatorSet<T>, exec: &Exec) -> Result<Self> {
-        let coordinates = set.in_given_order(self.coordinates, exec)?;
-        Ok(Self { coordinates, labels: set.in_given_order(self.labels, exec)?, ..self })
+        let coordinates = in_given_order(set, self.coordinates, exec)?;
+        Ok(Self { coordinates, labels: in_given_order(set, self.labels, exec)?, ..self })
     }
 }

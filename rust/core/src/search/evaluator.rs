@@ -18,6 +18,7 @@ use super::tree::rank;
 use super::{Score, Scorer, Sequence};
 use crate::ground::block::{Block, Reuse};
 use crate::ground::exec::{Exec, lock};
+use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::{Start, random_start, start_columns};
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
@@ -145,7 +146,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
             Some(labels) => Some(labels),
             None => self.cluster(candidate, &candidate.trajectory(self.set)?, exec)?.map(|clustered| clustered.labels),
         };
-        labels.map(|labels| self.set.in_given_order(labels, exec)).transpose()
+        labels.map(|labels| in_given_order(self.set, labels, exec)).transpose()
     }
 
     fn keep_if_best(&self, candidate: &Candidate, value: f64, labels: &[u32]) {
@@ -167,7 +168,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         self.each(candidates.len(), exec, |i, exec| {
             let Evaluation { score, labels } = self.evaluate(&Candidate::Weights(candidates[i].clone()), exec)?;
             let labels = labels.ok_or_else(|| Error::Invalid("expected labels, got none".into()))?;
-            Ok(LabelledScore { score, labels: self.set.in_given_order(labels, exec)? })
+            Ok(LabelledScore { score, labels: in_given_order(self.set, labels, exec)? })
         })
     }
 
@@ -255,9 +256,9 @@ impl<'a, T: Real> Evaluator<'a, T> {
     fn image(&self, sequence: &[u16], block: &[T], exec: &Exec) -> Result<Arc<Block<T>>> {
         let prefix = lock(&self.images).longest_prefix(sequence);
         let (done, mut image) = prefix.map_or((0, None), |prefix| (prefix.length, Some(prefix.image)));
-        let set = self.set.in_kind_order(exec)?;
+        let set = in_cache_order(self.set, exec)?;
         for &member in &sequence[done..] {
-            let step = Trajectory::of_word(set, &[member])?;
+            let step = Trajectory::of_sequence(set, &[member])?;
             let mut next = Block::unset(block.len());
             let input = image.as_ref().map_or(block, |image: &Arc<Block<T>>| &image[..]);
             step.apply(input, block.len() / set.n(), Direction::Forward, &mut next, exec)?;

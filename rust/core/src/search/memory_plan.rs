@@ -9,7 +9,7 @@
 //! ```
 
 use super::evaluator::SIDE_BY_SIDE;
-use crate::reorder::twin::LARGE;
+use crate::reorder::LARGE;
 use crate::spectral::{basis_columns, start_columns};
 
 /// Estimated bytes, stage by stage.

@@ -12,6 +12,7 @@ use crate::cluster::quality::Criterion;
 use crate::graph::neighbours::Features;
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
+use crate::reorder::{in_cache_order, in_given_order};
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
 use crate::{Contrastive, Error, Real, Result};
@@ -112,8 +113,8 @@ struct OrderedLabels<'a, T> {
 
 impl<'a, T: Real> OrderedLabels<'a, T> {
     fn new(solver_order: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
-        let given_order = set.in_given_order(solver_order.to_vec(), exec)?;
-        Ok(Self { set: set.in_kind_order(exec)?, solver_order, given_order })
+        let given_order = in_given_order(set, solver_order.to_vec(), exec)?;
+        Ok(Self { set: in_cache_order(set, exec)?, solver_order, given_order })
     }
 }
 

@@ -5,11 +5,12 @@
 //! products of some fifty factors.
 
 use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
-use super::maps::each_row;
-use super::svd::{Start, Svd, svd};
+use super::start::Start;
+use super::svd::{Svd, svd};
 use crate::ground::block::Block;
-use crate::ground::columns::scale;
 use crate::ground::exec::Exec;
+use crate::ground::tall::{each_row, scale_columns};
+use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::linear_map::LinearMap;
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
@@ -96,17 +97,14 @@ pub fn embed_chains<T: Real>(
     settings: &EmbeddingSettings,
     exec: &Exec,
 ) -> Result<Coordinates<T>> {
-    let twin = set.twin(exec)?;
-    let map = ChainSum::new(twin.map_or(set, |twin| twin.set()), chains)?;
+    let map = ChainSum::new(in_cache_order(set, exec)?, chains)?;
     let (rank, dropped) = (settings.rank(), usize::from(settings.drop_first));
     let Svd { values, residuals, converged, left, .. } = svd(&map, &settings.spectrum(), Start::Random, exec)?;
     let mut coordinates = without_first(&left, rank, dropped);
-    scale(&mut coordinates, &values[dropped..], exec)?;
-    if let Some(twin) = twin {
-        coordinates = twin.leave(&coordinates);
-    }
+    scale_columns(&mut coordinates, &values[dropped..], exec)?;
+    coordinates = in_given_order(set, coordinates, exec)?;
     let signs = signs(&coordinates, settings.n_components);
-    scale(&mut coordinates, &signs, exec)?;
+    scale_columns(&mut coordinates, &signs, exec)?;
     Ok(Coordinates { coordinates, values, residuals, converged })
 }
 
@@ -114,7 +112,7 @@ pub fn embed_chains<T: Real>(
 mod tests {
     use super::*;
     use crate::ground::csr::Csr;
-    use crate::walk::operator_set::Member;
+    use crate::walk::member::Member;
     use crate::walk::transition::Transition;
     use std::sync::Arc;
 

@@ -8,11 +8,15 @@
 //!
 //! That all of them are `W F` is what makes new points easy: their row of `W` times the same `F`.
 
-use super::maps::{Scaled, each_row};
-use super::svd::{Accuracy, Start, Svd, SvdSettings, svd};
-use crate::ground::columns::{scale, squared_norms};
+use super::accuracy::{Accuracy, SvdSettings};
+use super::maps::Scaled;
+use super::start::Start;
+use super::svd::{Svd, svd};
 use crate::ground::exec::Exec;
+use crate::ground::tall::{TallRef, each_row, scale_columns, squared_norms};
+use crate::reorder::reordered;
 use crate::spectral::linear_map::LinearMap;
+use crate::walk::operator_set::ReorderedSet;
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
@@ -105,13 +109,13 @@ pub fn embed<T: Real>(
     start: Start<'_, T>,
     exec: &Exec,
 ) -> Result<Embedding<T>> {
-    let Some(twin) = trajectory.set().twin(exec)? else {
+    let Some(ReorderedSet { set, permutation }) = reordered(trajectory.set(), exec)? else {
         return embed_in_order(trajectory, decomposition, settings, start, exec);
     };
     let pi;
     let decomposition = match decomposition {
         Decomposition::Stationary(given) => {
-            pi = twin.enter(given)?;
+            pi = permutation.permute_rows(given)?;
             Decomposition::Stationary(&pi)
         }
         other => other,
@@ -119,14 +123,14 @@ pub fn embed<T: Real>(
     let given;
     let start = match start {
         Start::Near(block) => {
-            given = twin.enter(block)?;
+            given = permutation.permute_rows(block)?;
             Start::Near(&given)
         }
         other => other,
     };
-    let mut embedding = embed_in_order(&trajectory.over(twin.set()), decomposition, settings, start, exec)?;
+    let mut embedding = embed_in_order(&trajectory.over(set), decomposition, settings, start, exec)?;
     for block in [&mut embedding.coordinates, &mut embedding.functions] {
-        *block = twin.leave(block);
+        *block = permutation.restore_rows(block);
     }
     Ok(embedding)
 }
@@ -154,8 +158,8 @@ pub(crate) fn embed_in_order<T: Real>(
         Decomposition::Stationary(pi) => {
             let scaled = Scaled::by_roots(trajectory, pi, 0.0)?;
             let mut triplets = svd(&scaled, &spectrum, start, exec)?;
-            scale_rows(&mut triplets.left, rank, scaled.inverse_roots(), exec)?;
-            scale_rows(&mut triplets.right, rank, scaled.inverse_roots(), exec)?;
+            scale_rows_in_place(&mut triplets.left, scaled.inverse_roots(), exec)?;
+            scale_rows_in_place(&mut triplets.right, scaled.inverse_roots(), exec)?;
             triplets
         }
         Decomposition::Eigen { stationary } => eigenfunctions(trajectory, stationary, &spectrum, start, exec)?,
@@ -169,7 +173,7 @@ pub(crate) fn embed_in_order<T: Real>(
     } else {
         // The solver's promise: W right = left * values, to rounding.
         let mut coordinates = without_first(&left, rank, dropped);
-        scale(&mut coordinates, &values[dropped..], exec)?;
+        scale_columns(&mut coordinates, &values[dropped..], exec)?;
         coordinates
     };
     if let Some(k) = coordinates.iter().position(|v| !v.to_f64().is_finite()) {
@@ -178,13 +182,14 @@ pub(crate) fn embed_in_order<T: Real>(
     }
     let signs = signs(&coordinates, settings.n_components);
     for block in [&mut coordinates, &mut functions] {
-        scale(block, &signs, exec)?;
+        scale_columns(block, &signs, exec)?;
     }
     Ok(Embedding { coordinates, functions, values, residuals, converged, applications })
 }
 
-pub(super) fn scale_rows<T: Real>(block: &mut [T], cols: usize, scales: &[T], exec: &Exec) -> Result<()> {
-    each_row(block, cols, exec, |i, row| row.iter_mut().for_each(|v| *v *= scales[i]))
+/// `x <- diag(a) x`.
+pub(super) fn scale_rows_in_place<T: Real>(x: &mut [T], a: &[T], exec: &Exec) -> Result<()> {
+    each_row(x, x.len() / a.len(), exec, |i, row| row.iter_mut().for_each(|v| *v *= a[i]))
 }
 
 /// Right eigenvectors of the walk that the trajectory repeats, by descending eigenvalue.
@@ -214,11 +219,10 @@ pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
 ) -> Result<Svd<T>> {
     let mut pairs = svd(shifted, settings, start, exec)?;
     pairs.values.iter_mut().for_each(|v| *v -= 1.0);
-    let cols = settings.rank;
-    scale_rows(&mut pairs.right, cols, shifted.inverse_roots(), exec)?;
+    scale_rows_in_place(&mut pairs.right, shifted.inverse_roots(), exec)?;
     if !stationary {
-        let squares = squared_norms(&pairs.right, cols, exec)?;
-        scale(&mut pairs.right, &squares.iter().map(|s| 1.0 / s.sqrt()).collect::<Vec<_>>(), exec)?;
+        let squares = squared_norms(TallRef::new(&pairs.right, settings.rank), exec)?;
+        scale_columns(&mut pairs.right, &squares.iter().map(|s| 1.0 / s.sqrt()).collect::<Vec<_>>(), exec)?;
     }
     Ok(pairs)
 }

@@ -1,6 +1,7 @@
 //! Matrices that are only ever applied.
 
 use crate::ground::exec::Exec;
+use crate::ground::tall::{TallBlock, TallRef};
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Real, Result};
@@ -12,6 +13,18 @@ pub trait LinearMap<T>: Sync {
 
     /// `A x` or `A^T x` for a row-major block of `cols` columns, written to `out` of the same shape.
     fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()>;
+}
+
+/// `A x` or `A^T x` as a new block.
+pub(crate) fn image<T: Real>(
+    map: &impl LinearMap<T>,
+    x: TallRef<'_, T>,
+    direction: Direction,
+    exec: &Exec,
+) -> Result<TallBlock<T>> {
+    let mut out = TallBlock::unset(map.n(), x.cols);
+    map.apply(x.data, x.cols, direction, &mut out, exec)?;
+    Ok(out)
 }
 
 impl<T: Real> LinearMap<T> for Trajectory<'_, T> {

@@ -2,12 +2,10 @@
 
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
+use crate::ground::tall::{each_row, scale_rows};
 use crate::spectral::linear_map::LinearMap;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
-
-/// Rows that one thread scales at a time.
-const ROWS_PER_PIECE: usize = 4096;
 
 /// `diag(left) A diag(right) + shift I`.
 ///
@@ -63,30 +61,10 @@ impl<T: Real, M: LinearMap<T>> LinearMap<T> for Scaled<'_, T, M> {
             Direction::Transposed => (&self.left, &self.right),
         };
         let mut scaled = Block::unset(x.len());
-        each_row(&mut scaled, cols, exec, |i, row| {
-            row.iter_mut().zip(&x[i * cols..]).for_each(|(s, &v)| *s = before[i] * v);
-        })?;
+        scale_rows(before, x, &mut scaled, exec)?;
         self.map.apply(&scaled, cols, direction, out, exec)?;
         each_row(out, cols, exec, |i, row| {
             row.iter_mut().zip(&x[i * cols..]).for_each(|(s, &v)| *s = after[i] * *s + self.shift * v);
         })
     }
-}
-
-/// Calls `work(i, row)` for every row, in parallel.
-pub(super) fn each_row<T: Real>(
-    block: &mut [T],
-    cols: usize,
-    exec: &Exec,
-    work: impl Fn(usize, &mut [T]) + Sync + Send,
-) -> Result<()> {
-    exec.for_pieces(
-        block,
-        ROWS_PER_PIECE * cols.max(1),
-        || (),
-        |first, piece, ()| {
-            piece.chunks_exact_mut(cols).enumerate().for_each(|(i, row)| work(first / cols + i, row));
-            Ok(())
-        },
-    )
 }

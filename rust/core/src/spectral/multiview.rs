@@ -4,12 +4,13 @@
 //! for `u = v`; it is symmetric. Neither it nor any `K_u K_v` is formed: with `s_v = K_v x_v` and `s` their sum, block `u` of the
 //! product is `K_u (s - s_u)`, two sparse products a view.
 
-use super::embedding::{Coordinates, eigenpairs, scale_rows, signs, without_first};
-use super::maps::{Scaled, each_row};
-use super::svd::{Start, SvdSettings};
+use super::accuracy::SvdSettings;
+use super::embedding::{Coordinates, eigenpairs, scale_rows_in_place, signs, without_first};
+use super::maps::Scaled;
+use super::start::Start;
 use crate::ground::block::Block;
-use crate::ground::columns::scale;
 use crate::ground::exec::Exec;
+use crate::ground::tall::{each_row, scale_columns};
 use crate::spectral::linear_map::LinearMap;
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
@@ -35,7 +36,7 @@ impl<'a, T: Real> BlockAffinity<'a, T> {
     /// `K_v x` for one view.
     fn view(&self, v: usize, x: &[T], cols: usize, out: &mut [T], exec: &Exec) -> Result<()> {
         Trajectory::of_walk(self.set, v).apply(x, cols, Direction::Forward, out, exec)?;
-        scale_rows(out, cols, self.degrees[v], exec)
+        scale_rows_in_place(out, self.degrees[v], exec)
     }
 }
 
@@ -83,8 +84,8 @@ pub fn embed_multiview<T: Real>(
     let settings = SvdSettings { rank: n_components + 1, ..*settings };
     let pairs = eigenpairs(&walk, false, &settings, Start::Random, exec)?;
     let mut coordinates = without_first(&pairs.right, settings.rank, 1);
-    scale(&mut coordinates, &pairs.values[1..], exec)?;
+    scale_columns(&mut coordinates, &pairs.values[1..], exec)?;
     let signs = signs(&coordinates, n_components);
-    scale(&mut coordinates, &signs, exec)?;
+    scale_columns(&mut coordinates, &signs, exec)?;
     Ok(Coordinates { coordinates, values: pairs.values, residuals: pairs.residuals, converged: pairs.converged })
 }

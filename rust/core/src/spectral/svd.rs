@@ -1,88 +1,14 @@
-//! Leading singular triplets by block Lanczos bidiagonalisation with thick restarts.
-//!
-//! Two orthonormal bases grow a block at a time, `P` from the right and `Q` from the left:
-//!
-//! ```text
-//! A P_j = Q B_j           (B_j: the new columns of B; Q grows by what is new in A P_j)
-//! A^T Q = P B^T + P_next R E_j^T
-//! ```
-//!
-//! `B = X S Y^T` gives `u = Q X`, `v = P Y` with `A v = s u` to rounding and `|A^T u - s v| = |R X_last|`: the residual costs
-//! nothing. When the bases are full, the leading triplets replace them and the last block goes on from there.
-//!
-//! A residual bounds the error of its singular value, `|s - sigma| <= residual`, whatever the gaps, and its square estimates it
-//! (see [`SvdSettings::is_met`]); where the spectrum is crowded the vectors may still turn within their neighbourhood. Cost of an
-//! iteration: `A` and `A^T` on a block, and some `8 N m b` flops to orthogonalise (`b` new columns, `m` those that they are freed of).
-//! In exact arithmetic `m` is the last block and what a restart kept. Rounding brings the others back as triplets converge, by the
-//! roundoff over the residual; all columns count once that would show (Paige; Simon), or where little is left of a block.
-//! Memory: two bases of as many columns as there are.
-//!
-//! Why blocks are wide, and then narrow: a block finds a value no more often than it has columns, and parts of a graph that hardly
-//! touch, which is what clusters are, repeat the value 1 (almost) exactly; so blocks begin wider than the number of triplets. But a
-//! wide block spends many columns a degree. Once all but a few triplets are done, a narrower block goes on along the residuals of the
-//! rest; what the others err by beside it is kept account of, but no longer seen. (20,000 blobs, 11 triplets of which ten are clusters: see
-//! `benches/RESULTS.md`.)
+//! Leading singular triplets of a matrix that is only applied.
 
-use mdt_dense::{Mat, MatRef};
+use mdt_dense::Mat;
 
-use super::tall::{Links, ORTHONORMAL, ROUNDING, Tall, combine_block, no_convergence};
-use crate::ground::block::Block;
+use super::accuracy::{Accuracy, Convergence, SvdSettings};
+use super::bidiagonalization::{Bidiagonalization, decompose};
+use super::linear_map::LinearMap;
+use super::start::{BasisWidths, Start};
 use crate::ground::exec::Exec;
-use crate::spectral::linear_map::LinearMap;
-use crate::ground::random::Stream;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
-
-/// Widest block: as many columns as the sparse kernel keeps in registers.
-const MAX_BLOCK: usize = 32;
-
-/// The error of a singular value is at most this times the square of its residual, both relative: 0.6 to 2.2 times that in crowded
-/// spectra where it was measured (blobs, t = 3 to 12), 7 times at t = 1, where [`VECTOR_FACTOR`] asks for more.
-const SQUARE_FACTOR: f64 = 4.0;
-
-/// Largest residual of a triplet relative to the largest singular value, in units of the tolerance: vectors err by their residual.
-const VECTOR_FACTOR: f64 = 5.0;
-
-/// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of the digits are enough.
-const LEAST_ORTHOGONAL: f64 = 1e-8;
-
-/// A decomposition of the projected matrix is costly once the cube of its width is so many times the elements of a block.
-const COSTLY_LOOK: usize = 4;
-
-/// Then triplets are looked at again when the bases have grown by this part.
-const LOOK_AFTER: usize = 8;
-
-/// Rows that one random stream fills.
-const ROWS_PER_STREAM: usize = 1024;
-
-/// What the tolerance bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accuracy {
-    /// The error of every singular value, relative to itself.
-    Values,
-    /// The error of distances between the rows of `left * values`, relative to the largest value among their columns, of which the
-    /// first few are left out. A column whose value is small next to that hardly moves the rows, and need not be known well. No part of
-    /// this are the right vectors, which are not returned.
-    Distances {
-        /// Columns that are left out.
-        dropped: usize,
-    },
-}
-
-/// What to compute.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SvdSettings {
-    /// Number of leading triplets.
-    pub rank: usize,
-    /// Largest relative error; a residual is at most a few times this and the largest singular value.
-    pub tolerance: f64,
-    /// The error of what.
-    pub accuracy: Accuracy,
-    /// Iterations (each one application of the matrix and its transpose to a block) after which the answer is given as it is.
-    pub max_iterations: usize,
-    /// Seed of the starting block.
-    pub seed: u64,
-}
 
 /// Leading singular triplets: `A right = left * diag(values)`.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,83 +17,14 @@ pub struct Svd<T> {
     pub values: Vec<f64>,
     /// `n x rank`, row-major, orthonormal columns.
     pub left: Vec<T>,
-    /// As `left`; empty where only distances are asked for.
+    /// As `left`; empty for [`Accuracy::Distances`].
     pub right: Vec<T>,
     /// `|A^T u - s v|` of each triplet.
     pub residuals: Vec<f64>,
-    /// Are all triplets within the tolerance (or at the level of rounding)?
+    /// Whether all triplets are within the tolerance (or at the level of rounding).
     pub converged: bool,
-    /// Columns that the matrix or its transpose was applied to.
+    /// Number of columns that the matrix or its transpose was applied to.
     pub applications: usize,
-}
-
-/// Widths of the blocks and bases for a number of triplets.
-struct Widths {
-    block: usize,
-    /// Columns of a basis before it is restarted.
-    most: usize,
-    /// Columns that a restart keeps.
-    kept: usize,
-}
-
-impl Widths {
-    fn new(rank: usize, n: usize) -> Self {
-        let block = Self::block_for(rank);
-        Self { block, most: basis_columns(rank).min(n / 2), kept: rank + block }
-    }
-
-    /// Columns of a block for so many triplets yet to be found.
-    fn block_for(rank: usize) -> usize {
-        (rank + 3).next_multiple_of(4).min(MAX_BLOCK)
-    }
-
-    /// Would the bases be nearly as large as the matrix?
-    fn are_too_wide(&self, n: usize) -> bool {
-        n <= 4 * (self.kept + self.block)
-    }
-}
-
-/// Where the solver starts. Blocks are row-major.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Start<'a, T> {
-    /// At random.
-    Random,
-    /// From a block whose columns are near the leading right singular vectors.
-    Near(&'a [T]),
-    /// As [`Start::Random`] does, with the first product at hand: a block from [`random_start`] and the matrix times it.
-    Applied {
-        /// The random block.
-        block: &'a [T],
-        /// `A block`.
-        image: &'a [T],
-    },
-}
-
-/// Columns of the block that [`Start::Random`] begins with.
-#[must_use]
-pub fn start_columns(rank: usize) -> usize {
-    Widths::block_for(rank)
-}
-
-/// Columns of a basis before it is restarted, if there are twice as many points.
-pub(crate) fn basis_columns(rank: usize) -> usize {
-    2 * rank + 8 * start_columns(rank)
-}
-
-/// The orthonormal block that [`Start::Random`] begins with; None where a matrix of this size is decomposed as a whole.
-pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> Result<Option<Vec<T>>> {
-    let widths = Widths::new(rank, n);
-    if widths.are_too_wide(n) {
-        return Ok(None);
-    }
-    let mut block = starting_block(n, widths.block, (&[], 0), seed, exec)?;
-    Tall::new(n).orthonormalize(&mut block, widths.block, Links::ALL, &mut restart_stream(seed), exec)?;
-    Ok(Some(block.to_vec()))
-}
-
-/// What replaces directions that vanish.
-fn restart_stream(seed: u64) -> Stream {
-    Stream::new(seed, u64::MAX)
 }
 
 /// The leading singular triplets of `map`.
@@ -178,210 +35,42 @@ pub fn svd<T: Real>(
     exec: &Exec,
 ) -> Result<Svd<T>> {
     let (n, rank) = (map.n(), settings.rank);
-    let given = check(n, rank, start)?;
-    let widths = Widths::new(rank, n);
-    let given_cols = (given.len() / n).min(widths.kept);
-    if widths.are_too_wide(n) {
-        return dense(map, rank, exec);
-    }
-    let mut cols = widths.block.max(given_cols);
-    let room = widths.most.max(widths.kept + 2 * cols);
-    let (mut left, mut right) = (Tall::<T>::new(n), Tall::<T>::new(n));
-    let mut stream = restart_stream(settings.seed);
-    let mut b = Mat::<f64>::zeros(room, room);
-    let mut x = starting_block(n, cols, (given, given_cols), settings.seed, exec)?;
-    let mut image = None;
-    if let Start::Applied { block, image: given } = start {
-        Error::check_size("elements of the starting block", x.len(), block.len())?;
-        Error::check_size("elements of its image", x.len(), given.len())?;
-        image = Some(given);
-    } else {
-        right.orthonormalize(&mut x, cols, Links::ALL, &mut stream, exec)?;
-    }
-    let mut applications = 0;
-    let mut previous = vec![0.0; rank];
-    // Width of the bases from which on the triplets are looked at again.
-    let mut next_look = 0;
-    // A new block has parts only along the last one or, after a restart, along all that was kept.
-    let mut linked = 0;
-    // Is rounding about to spoil the orthogonality of columns that are further apart? Until something is known of them, it may.
-    let mut all = true;
-    let allowed = LEAST_ORTHOGONAL.min(1e-2 * settings.tolerance);
-    // Inner products of the residuals that narrower blocks cannot see, of the first columns of both bases.
-    let mut unseen = Mat::<f64>::zeros(0, 0);
-    for iteration in 1.. {
-        exec.check()?;
-        let m = left.width();
-        let mut y = Block::unset(n * cols);
-        match image.take() {
-            Some(given) => y.copy_from_slice(given),
-            None => map.apply(&x, cols, Direction::Forward, &mut y, exec)?,
-        }
-        right.append(x, cols);
-        let new = left.orthonormalize(&mut y, cols, Links { from: linked, all, allowed }, &mut stream, exec)?;
-        b.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
-        b.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
-        x = Block::unset(n * cols);
-        map.apply(&y, cols, Direction::Transposed, &mut x, exec)?;
-        left.append(y, cols);
-        let next = right.orthonormalize(&mut x, cols, Links { from: m, all, allowed }, &mut stream, exec)?;
-        linked = m;
-        applications += 2 * cols;
-
-        let width = m + cols;
-        let is_full = width + cols > room;
-        if width < rank || width < next_look && !is_full && iteration < settings.max_iterations {
-            continue;
-        }
-        let is_costly = width.pow(3) > COSTLY_LOOK * n * cols;
-        next_look = width + if is_costly { width / LOOK_AFTER } else { 0 };
-        let small = decompose(b.submatrix(0, 0, width, width))?;
-        let errors = residual_vectors(&small, next.factor.as_ref(), cols);
-        let residuals = residuals(&small, errors.as_ref(), rank, &unseen);
-        let largest = small.values[0];
-        let floor = ROUNDING * T::ROUNDOFF * largest;
-        let least = (unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
-        all = ORTHONORMAL * T::ROUNDOFF * largest > allowed * least;
-        let moved: Vec<f64> =
-            small.values.iter().zip(&previous).map(|(value, before)| (value - before).abs()).collect();
-        let is_accurate =
-            |i: usize, residual: f64| residual <= floor || settings.is_met(i, residual, moved[i], &small.values);
-        let converged = (0..rank).all(|i| is_accurate(i, residuals[i]));
-        previous.copy_from_slice(&small.values[..rank]);
-        if converged || iteration >= settings.max_iterations {
-            return Ok(Svd {
-                left: left.combine(small.left.as_ref().subcols(0, rank), exec)?.to_vec(),
-                right: match settings.accuracy {
-                    Accuracy::Values => right.combine(small.right.as_ref().subcols(0, rank), exec)?.to_vec(),
-                    Accuracy::Distances { .. } => Vec::new(),
-                },
-                values: small.values[..rank].to_vec(),
-                residuals,
-                converged,
-                applications,
-            });
-        }
-        let done = (0..rank).take_while(|&i| is_accurate(i, 2.0 * residuals[i])).count();
-        let narrower = Widths::block_for(rank - done);
-        if 2 * narrower <= cols && done + narrower <= width {
-            // The next block without what only the triplets that are done with would need of it.
-            let span = decompose(errors.as_ref().subcols(done, narrower))?.left;
-            unseen = with_unseen(&turned(&small, &unseen, done), errors.as_ref().subcols(0, done), span.as_ref());
-            x = combine_block(&x, span.as_ref(), exec)?;
-            left.rotate(small.left.as_ref().subcols(0, done + narrower), exec)?;
-            right.rotate(small.right.as_ref().subcols(0, done + narrower), exec)?;
-            b = diagonal(room, &small.values[..done + narrower]);
-            (cols, linked, next_look) = (narrower, 0, 0);
-        } else if is_full {
-            left.rotate(small.left.as_ref().subcols(0, widths.kept), exec)?;
-            right.rotate(small.right.as_ref().subcols(0, widths.kept), exec)?;
-            unseen = turned(&small, &unseen, widths.kept);
-            b = diagonal(room, &small.values[..widths.kept]);
-            (linked, next_look) = (0, 0);
-        }
-    }
-    unreachable!("the loop ends at max_iterations")
-}
-
-/// Checks the arguments and returns the block to start from, which may be empty.
-fn check<T: Real>(n: usize, rank: usize, start: Start<'_, T>) -> Result<&[T]> {
     if rank < 1 || rank > n {
         return Err(Error::Invalid(format!("expected between 1 and {n} triplets, got {rank}")));
     }
-    let given = match start {
-        Start::Random => &[],
-        Start::Near(block) | Start::Applied { block, .. } => block,
-    };
-    if !given.len().is_multiple_of(n) {
-        return Err(Error::Invalid(format!("expected a starting block of {n} rows, got {} elements", given.len())));
+    start.block(n)?;
+    if BasisWidths::new(rank, n).are_too_wide(n) {
+        return dense(map, rank, exec);
     }
-    Ok(given)
-}
-
-/// The decomposition of the projected matrix.
-fn decompose(b: MatRef<'_, f64>) -> Result<mdt_dense::Svd> {
-    mdt_dense::svd(b).map_err(|reason| no_convergence(&reason))
-}
-
-/// `R X_last`, `X_last` the rows of the last block: residuals of the triplets along the next block.
-fn residual_vectors(small: &mdt_dense::Svd, r: MatRef<'_, f64>, cols: usize) -> Mat<f64> {
-    mdt_dense::product(r, small.left.as_ref().subrows(small.left.nrows() - cols, cols))
-}
-
-/// Lengths of the residuals of the leading triplets, at most: along the next block, and what is not seen.
-fn residuals(small: &mdt_dense::Svd, errors: MatRef<'_, f64>, rank: usize, unseen: &Mat<f64>) -> Vec<f64> {
-    let unseen = turned(small, unseen, rank);
-    (0..rank).map(|i| errors.col(i).norm_l2() + unseen[(i, i)].max(0.0).sqrt()).collect()
-}
-
-/// The inner products of unseen residuals after the columns have turned into the leading triplets.
-fn turned(small: &mdt_dense::Svd, unseen: &Mat<f64>, count: usize) -> Mat<f64> {
-    let turn = small.left.as_ref().submatrix(0, 0, unseen.nrows(), count);
-    mdt_dense::product(turn.transpose(), mdt_dense::product(unseen.as_ref(), turn).as_ref())
-}
-
-/// Bounds of inner products after what the columns of `span` leave out of `errors` has become unseen, too.
-fn with_unseen(unseen: &Mat<f64>, errors: MatRef<'_, f64>, span: MatRef<'_, f64>) -> Mat<f64> {
-    let outside = errors - mdt_dense::product(span, mdt_dense::product(span.transpose(), errors).as_ref());
-    // |a + b|^2 <= 2 |a|^2 + 2 |b|^2: how the two lie to each other is not known.
-    let sum = unseen + mdt_dense::product(outside.transpose(), outside.as_ref());
-    &sum + &sum
-}
-
-fn diagonal(room: usize, values: &[f64]) -> Mat<f64> {
-    Mat::from_fn(room, room, |i, j| if i == j && i < values.len() { values[i] } else { 0.0 })
-}
-
-impl SvdSettings {
-    /// Is triplet `i` within the tolerance?
-    ///
-    /// A residual bounds the error of the value: within `tolerance * value` it is. The error itself goes with the square of the
-    /// residual; that estimate is trusted once the value has also come to rest, which it has not while directions that belong to
-    /// larger values are still being found.
-    fn is_met(&self, i: usize, residual: f64, moved: f64, values: &[f64]) -> bool {
-        match self.accuracy {
-            Accuracy::Values => {
-                let allowed = self.tolerance * values[i];
-                let is_near = residual <= VECTOR_FACTOR * self.tolerance * values[0];
-                let is_small = SQUARE_FACTOR * residual * residual <= allowed * values[i];
-                residual <= allowed || is_near && moved <= allowed && is_small
-            }
-            Accuracy::Distances { dropped } => {
-                let allowed = self.tolerance * values[dropped.min(self.rank - 1)];
-                residual <= VECTOR_FACTOR * allowed && moved <= allowed
-            }
+    let mut lanczos = Bidiagonalization::new(map, settings, start, exec)?;
+    let mut convergence = Convergence::new(settings);
+    loop {
+        exec.check()?;
+        lanczos.step()?;
+        let is_last = lanczos.iterations >= settings.max_iterations;
+        if !lanczos.is_due(is_last) {
+            continue;
         }
+        let triplets = lanczos.triplets()?;
+        let progress = convergence.update::<T>(triplets.values(), &triplets.residuals);
+        if progress.converged || is_last {
+            return Ok(Svd {
+                left: lanczos.left_vectors(&triplets)?,
+                right: match settings.accuracy {
+                    Accuracy::Values => lanczos.right_vectors(&triplets)?,
+                    Accuracy::Distances { .. } => Vec::new(),
+                },
+                values: triplets.values()[..rank].to_vec(),
+                residuals: triplets.residuals,
+                converged: progress.converged,
+                applications: lanczos.applications,
+            });
+        }
+        lanczos.compress(&triplets, progress.settled)?;
     }
 }
 
-/// The given columns, then random ones.
-fn starting_block<T: Real>(
-    n: usize,
-    cols: usize,
-    (given, given_cols): (&[T], usize),
-    seed: u64,
-    exec: &Exec,
-) -> Result<Block<T>> {
-    let stride = given.len() / n;
-    let mut block = Block::unset(n * cols);
-    exec.for_pieces(
-        &mut block,
-        ROWS_PER_STREAM * cols,
-        || (),
-        |first, piece, ()| -> Result<()> {
-            let from = first / cols;
-            let mut stream = Stream::new(seed, (from / ROWS_PER_STREAM) as u64);
-            for (i, row) in piece.chunks_exact_mut(cols).enumerate() {
-                row[..given_cols].copy_from_slice(&given[(from + i) * stride..][..given_cols]);
-                row[given_cols..].iter_mut().for_each(|v| *v = T::from_f64(2.0 * stream.uniform() - 1.0));
-            }
-            Ok(())
-        },
-    )?;
-    Ok(block)
-}
-
-/// The matrix itself, for sizes where bases would be as large.
+/// Decomposes the matrix itself, for sizes at which the bases would be as large.
 fn dense<T: Real>(map: &impl LinearMap<T>, rank: usize, exec: &Exec) -> Result<Svd<T>> {
     let n = map.n();
     let unit: Vec<T> = (0..n * n).map(|k| if k % (n + 1) == 0 { T::ONE } else { T::ZERO }).collect();

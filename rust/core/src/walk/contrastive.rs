@@ -24,9 +24,11 @@
 
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
-use crate::walk::operator_set::{OperatorSet, Power, Step};
+use crate::ground::sparse_step::{Remainder, step_rows};
+use crate::ground::tall::{TallRef, column_means};
+use crate::walk::member::{Member, Power, Step};
+use crate::walk::operator_set::OperatorSet;
 use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
-use crate::ground::sparse_step::{Remainder, column_means, step_rows};
 use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
@@ -140,10 +142,8 @@ impl Products {
 impl<'a, T: Real> Evaluation<'a, T> {
     fn new(trajectory: &'a Trajectory<'a, T>, asked: Contrastive<'a>) -> Result<Self> {
         let set = trajectory.set();
-        let members = set.members().len();
-        let unit = |m: usize| (0..members).map(|k| f64::from(k == m)).collect::<Vec<_>>();
-        let shares = (0..members).map(|m| set.step(&unit(m))).collect::<Result<_>>()?;
-        Ok(Self { trajectory, asked, parts: set.step(&vec![1.0; members])?, shares })
+        let shares = set.members().iter().map(Member::parts).collect();
+        Ok(Self { trajectory, asked, parts: set.step(&vec![1.0; set.members().len()])?, shares })
     }
 
     fn gradient_len(&self) -> usize {
@@ -178,7 +178,8 @@ impl<'a, T: Real> Evaluation<'a, T> {
         for (s, step) in steps.iter().rev().enumerate() {
             let mut next = Block::zeros(patch.set.n() * cols);
             let reached = &mut next[..patch.reach[s + 1] * cols];
-            local.apply_step(step, &blocks[blocks.len() - 1], cols, Direction::Transposed, reached, exec)?;
+            let last = TallRef::new(&blocks[blocks.len() - 1], cols);
+            local.apply_step(step, last, Direction::Transposed, reached, exec)?;
             // The units of Z_0 are never read again: their inner products are single entries.
             if s == 0 || !self.asked.gradient {
                 blocks.clear();
@@ -193,11 +194,11 @@ impl<'a, T: Real> Evaluation<'a, T> {
                 Some(mut behind) => {
                     let s = steps.len() - 1 - r;
                     let reached = &mut behind[..patch.reach[s] * cols];
-                    let products = self.pull_back(&local, &steps[r], &ahead, cols, reached, exec)?;
+                    let products = self.pull_back(&local, &steps[r], TallRef::new(&ahead, cols), reached, exec)?;
                     ahead = behind;
                     products
                 }
-                None => self.pull_to_start(&local, &patch.starts, &ahead, exec)?,
+                None => self.pull_to_start(&local, &patch.starts, TallRef::new(&ahead, cols), exec)?,
             };
             for (derivative, share) in line.iter_mut().zip(&self.shares) {
                 *derivative = share.identity * products.identity + share.uniform * products.uniform;
@@ -292,18 +293,17 @@ impl<'a, T: Real> Evaluation<'a, T> {
         &self,
         local: &Trajectory<'_, T>,
         step: &Step,
-        ahead: &[T],
-        cols: usize,
+        ahead: TallRef<'_, T>,
         behind: &mut [T],
         exec: &Exec,
     ) -> Result<Products> {
-        let powers = &self.parts.powers;
-        let lower = local.lower_powers(powers, ahead, cols, Direction::Forward, exec)?;
+        let (powers, cols) = (&self.parts.powers, ahead.cols);
+        let lower = local.lower_powers(powers, ahead, Direction::Forward, exec)?;
         let terms: Vec<_> = powers
             .iter()
             .zip(&lower)
             .map(|(p, lower)| {
-                let input = lower.as_ref().map_or(ahead, |block| &block[..]);
+                let input = lower.as_ref().map_or(ahead.data, |block| &block[..]);
                 local.set().walks()[p.base].term(T::ONE, Direction::Forward, input)
             })
             .collect();
@@ -312,7 +312,7 @@ impl<'a, T: Real> Evaluation<'a, T> {
             .map(|p| step.powers.iter().find(|q| (q.base, q.exponent) == (p.base, p.exponent)))
             .map(|found| T::from_f64(found.map_or(0.0, |q| q.weight)))
             .collect();
-        let means = if self.parts.uniform == 0.0 { Vec::new() } else { column_means(ahead, cols, exec)? };
+        let means = if self.parts.uniform == 0.0 { Vec::new() } else { column_means(ahead, exec)? };
         let nothing = Remainder::none();
         let mut pieces: Vec<(&mut [T], Products)> =
             behind.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, Products::zeros(powers.len()))).collect();
@@ -323,7 +323,7 @@ impl<'a, T: Real> Evaluation<'a, T> {
             let (product, sum) = (&mut product[..z.len()], &mut sum[..z.len()]);
             sum.fill(T::ZERO);
             if self.parts.identity != 0.0 {
-                let own = &ahead[first * cols..][..z.len()];
+                let own = &ahead.data[first * cols..][..z.len()];
                 found.identity = dot(own, z);
                 add_scaled(sum, T::from_f64(step.identity), own);
             }
@@ -347,21 +347,27 @@ impl<'a, T: Real> Evaluation<'a, T> {
     }
 
     /// The inner products with `Z_0`, a unit in each column: single entries of the products with `B_1`.
-    fn pull_to_start(&self, local: &Trajectory<'_, T>, starts: &[usize], ahead: &[T], exec: &Exec) -> Result<Products> {
-        let cols = starts.len();
-        let lower = local.lower_powers(&self.parts.powers, ahead, cols, Direction::Forward, exec)?;
+    fn pull_to_start(
+        &self,
+        local: &Trajectory<'_, T>,
+        starts: &[usize],
+        ahead: TallRef<'_, T>,
+        exec: &Exec,
+    ) -> Result<Products> {
+        let cols = ahead.cols;
+        let lower = local.lower_powers(&self.parts.powers, ahead, Direction::Forward, exec)?;
         let mut found = Products::zeros(self.parts.powers.len());
         for (c, &p) in starts.iter().enumerate() {
-            found.identity += ahead[p * cols + c].to_f64();
+            found.identity += ahead.data[p * cols + c].to_f64();
             for ((power, lower), sum) in self.parts.powers.iter().zip(&lower).zip(&mut found.powers) {
-                let input = lower.as_ref().map_or(ahead, |block| &block[..]);
+                let input = lower.as_ref().map_or(ahead.data, |block| &block[..]);
                 let (columns, values) = local.set().walks()[power.base].matrix().row(p);
                 let entries = columns.iter().zip(values);
                 *sum += entries.map(|(&j, v)| v.to_f64() * input[j as usize * cols + c].to_f64()).sum::<f64>();
             }
         }
         if self.parts.uniform != 0.0 {
-            found.uniform = column_means(ahead, cols, exec)?.iter().map(|m| m.to_f64()).sum();
+            found.uniform = column_means(ahead, exec)?.iter().map(|m| m.to_f64()).sum();
         }
         Ok(found)
     }

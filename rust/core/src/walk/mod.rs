@@ -2,6 +2,7 @@
 
 pub(crate) mod contrastive;
 pub(crate) mod distances;
+pub(crate) mod member;
 pub(crate) mod operator_set;
 mod patch;
 pub(crate) mod product;

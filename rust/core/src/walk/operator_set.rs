@@ -1,58 +1,28 @@
-//! The set of steps that trajectories are made of, and how a step of weights over its members becomes arithmetic.
+//! Operator sets: stored transition matrices and the members from which the steps of trajectories are combined.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::ground::exec::Exec;
-use crate::reorder::twin::Twin;
+use crate::ground::permutation::Permutation;
+use crate::walk::member::{Member, Step};
 use crate::walk::transition::Transition;
 use crate::{Error, Real, Result};
 
-/// Where a teleporting walk jumps to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Landing {
-    /// Any point, with equal probability.
-    Uniform,
-    /// Where that many steps of the same walk lead.
-    Power(u32),
-}
-
-/// One member of an operator set; all but `Walk` are implicit.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Member {
-    /// The stored matrix of that index.
-    Walk(usize),
-    /// The idle step `I`.
-    Identity,
-    /// `11^T / N`.
-    Uniform,
-    /// The mean of the first stored matrices, so many.
-    Mean(usize),
-    /// The matrix `base`, `exponent` times.
-    Power {
-        /// Index of the stored matrix.
-        base: usize,
-        /// How often it is applied, at least 1.
-        exponent: u32,
-    },
-    /// `alpha P + (1 - alpha) landing`.
-    Teleport {
-        /// Index of the stored matrix.
-        base: usize,
-        /// Probability of an ordinary step.
-        alpha: f64,
-        /// Where the other steps go.
-        landing: Landing,
-    },
-}
-
-/// Stored matrices, and members that refer to them.
+/// Stored matrices and members that refer to them.
 #[derive(Debug, Clone)]
 pub struct OperatorSet<T> {
     n: usize,
     walks: Vec<Arc<Transition<T>>>,
     members: Vec<Member>,
-    /// None inside: not worth having.
-    twin: OnceLock<Option<Arc<Twin<T>>>>,
+    /// A copy whose steps use the cache better, computed at the first need by the layer above; None inside if it gains nothing.
+    pub(crate) reordered: OnceLock<Option<Arc<ReorderedSet<T>>>>,
+}
+
+/// A copy of an operator set with its points in another order.
+#[derive(Debug)]
+pub(crate) struct ReorderedSet<T> {
+    pub set: OperatorSet<T>,
+    pub permutation: Permutation,
 }
 
 impl<T: Real> OperatorSet<T> {
@@ -64,24 +34,10 @@ impl<T: Real> OperatorSet<T> {
         for walk in &walks {
             Error::check_size("operator size", n, walk.n())?;
         }
-        for member in &members {
-            let (base, valid) = match *member {
-                Member::Walk(base) => (base, true),
-                Member::Mean(count) => (count.max(1) - 1, count >= 1),
-                Member::Power { base, exponent } => (base, exponent >= 1),
-                Member::Teleport { base, alpha, landing } => {
-                    (base, (0.0..=1.0).contains(&alpha) && landing != Landing::Power(0))
-                }
-                Member::Identity | Member::Uniform => (0, true),
-            };
-            if base >= walks.len() || !valid {
-                return Err(Error::Invalid(format!(
-                    "member {member:?} does not fit a set of {} operators",
-                    walks.len()
-                )));
-            }
+        if let Some(member) = members.iter().find(|member| !member.fits(walks.len())) {
+            return Err(Error::Invalid(format!("member {member:?} does not fit a set of {} operators", walks.len())));
         }
-        Ok(Self { n, walks, members, twin: OnceLock::new() })
+        Ok(Self { n, walks, members, reordered: OnceLock::new() })
     }
 
     /// Number of states of the walks.
@@ -102,84 +58,16 @@ impl<T: Real> OperatorSet<T> {
         &self.members
     }
 
-    /// The same set in an order that is kinder to the cache, made at the first call; None where it would gain nothing.
-    pub(crate) fn twin(&self, exec: &Exec) -> Result<Option<&Twin<T>>> {
-        if self.twin.get().is_none() {
-            let made = Twin::of(self, exec)?.map(Arc::new);
-            // Of two threads that make it, one is told in vain: both made the same.
-            let _ = self.twin.set(made);
-        }
-        Ok(self.twin.get().and_then(Option::as_deref))
+    /// A copy with the points in another order.
+    pub(crate) fn permuted(&self, permutation: Permutation, exec: &Exec) -> Result<ReorderedSet<T>> {
+        let walks = self.walks.iter().map(|walk| Ok(Arc::new(walk.permuted(&permutation, exec)?)));
+        let walks = walks.collect::<Result<_>>()?;
+        Ok(ReorderedSet { set: Self::new(walks, self.members.clone())?, permutation })
     }
 
-    /// The twin, or the set itself where there is none.
-    pub(crate) fn in_kind_order(&self, exec: &Exec) -> Result<&Self> {
-        Ok(self.twin(exec)?.map_or(self, Twin::set))
-    }
-
-    /// Rows of a block that belong to the set [`Self::in_kind_order`] in the order of this one.
-    pub(crate) fn in_given_order<V: Copy + Default>(&self, block: Vec<V>, exec: &Exec) -> Result<Vec<V>> {
-        Ok(match self.twin(exec)? {
-            Some(twin) => twin.leave(&block),
-            None => block,
-        })
-    }
-
-    /// The convex combination of members with these weights, gathered by what must be computed.
+    /// The convex combination of the members with these weights, collected by parts.
     pub fn step(&self, weights: &[f64]) -> Result<Step> {
         Error::check_size("weights of a step", self.members.len(), weights.len())?;
-        let mut step = Step::default();
-        for (member, &w) in self.members.iter().zip(weights).filter(|(_, w)| **w != 0.0) {
-            match *member {
-                Member::Identity => step.identity += w,
-                Member::Uniform => step.uniform += w,
-                Member::Walk(base) => step.add(base, 1, w),
-                Member::Mean(count) => (0..count).for_each(|base| step.add(base, 1, w / count as f64)),
-                Member::Power { base, exponent } => step.add(base, exponent, w),
-                Member::Teleport { base, alpha, landing } => {
-                    step.add(base, 1, w * alpha);
-                    match landing {
-                        Landing::Uniform => step.uniform += w * (1.0 - alpha),
-                        Landing::Power(exponent) => step.add(base, exponent, w * (1.0 - alpha)),
-                    }
-                }
-            }
-        }
-        step.powers.sort_by_key(|p| (p.base, p.exponent));
-        Ok(step)
-    }
-}
-
-/// `weight * P_base^exponent`, a part of a step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Power {
-    /// Index of the stored matrix.
-    pub base: usize,
-    /// How often it is applied.
-    pub exponent: u32,
-    /// Its share of the step.
-    pub weight: f64,
-}
-
-/// One step of a trajectory: `identity * I + uniform * Xi + sum of powers`, the shares adding up to 1.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Step {
-    /// Share of the idle step.
-    pub identity: f64,
-    /// Share of the uniform jump.
-    pub uniform: f64,
-    /// Shares of the walks, ordered by matrix and exponent, each pair once.
-    pub powers: Vec<Power>,
-}
-
-impl Step {
-    fn add(&mut self, base: usize, exponent: u32, weight: f64) {
-        if weight == 0.0 {
-            return;
-        }
-        match self.powers.iter_mut().find(|p| (p.base, p.exponent) == (base, exponent)) {
-            Some(power) => power.weight += weight,
-            None => self.powers.push(Power { base, exponent, weight }),
-        }
+        Ok(Step::combine(self.members.iter().zip(weights.iter().copied()).filter(|(_, weight)| *weight != 0.0)))
     }
 }

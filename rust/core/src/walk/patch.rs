@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::ground::csr::{Csr, NOWHERE};
 use crate::ground::exec::Exec;
-use crate::walk::operator_set::{OperatorSet, Step};
+use crate::walk::member::Step;
+use crate::walk::operator_set::OperatorSet;
 use crate::walk::transition::Transition;
 use crate::{Real, Result};
 

@@ -7,7 +7,8 @@
 
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
-use crate::walk::operator_set::{OperatorSet, Step};
+use crate::walk::member::Step;
+use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
 use crate::{Error, Real, Result};
 

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use crate::ground::block::Block;
-use crate::ground::columns::{columns_of, scale_rows, write_columns};
 use crate::ground::exec::Exec;
-use crate::walk::operator_set::{OperatorSet, Power, Step};
-use crate::ground::sparse_step::{Remainder, column_means, sparse_step};
+use crate::ground::sparse_step::{Remainder, sparse_step};
+use crate::ground::tall::{TallBlock, TallRef, column_means, scale_rows};
+use crate::walk::member::{Power, Step};
+use crate::walk::operator_set::OperatorSet;
 use crate::walk::transition::{Direction, Transition};
 use crate::{Error, Real, Result};
 
@@ -42,10 +43,10 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// The trajectory that takes a step of each of these members, the first one first.
-    pub fn of_word(set: &'a OperatorSet<T>, word: &[u16]) -> Result<Self> {
+    pub fn of_sequence(set: &'a OperatorSet<T>, sequence: &[u16]) -> Result<Self> {
         let members = set.members().len();
-        let mut weights = vec![0.0; word.len() * members];
-        for (row, &member) in weights.chunks_exact_mut(members.max(1)).zip(word) {
+        let mut weights = vec![0.0; sequence.len() * members];
+        for (row, &member) in weights.chunks_exact_mut(members.max(1)).zip(sequence) {
             let Some(weight) = row.get_mut(usize::from(member)) else {
                 return Err(Error::Invalid(format!("expected members below {members}, got {member}")));
             };
@@ -107,16 +108,15 @@ impl<'a, T: Real> Trajectory<'a, T> {
         if cols == 0 {
             return Ok(());
         }
-        let together = self.columns_together(cols);
+        let (x, together) = (TallRef::new(x, cols), self.columns_together(cols));
         if cols <= together {
-            return self.apply_panel(x, cols, direction, out, exec);
+            return self.apply_panel(x, direction, out, exec);
         }
         for from in (0..cols).step_by(together) {
-            let panel = from..cols.min(from + together);
-            let input = columns_of(x, cols, panel.clone(), exec)?;
-            let mut output = Block::unset(input.len());
-            self.apply_panel(&input, panel.len(), direction, &mut output, exec)?;
-            write_columns(out, cols, panel, &output, exec)?;
+            let input = x.columns(from..cols.min(from + together), exec)?;
+            let mut output = TallBlock::unset(self.n(), input.cols());
+            self.apply_panel(input.view(), direction, &mut output, exec)?;
+            output.write_to(out, cols, from, exec)?;
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// The walks of a word whose steps are single reversible ones.
-    fn reversible_word(&self) -> Option<Vec<&Transition<T>>> {
+    fn reversible_sequence(&self) -> Option<Vec<&Transition<T>>> {
         let walk_of = |step: &Step| match step.powers[..] {
             [Power { base, exponent: 1, weight: 1.0 }] if step.identity == 0.0 && step.uniform == 0.0 => {
                 Some(&*self.set.walks()[base]).filter(|walk| walk.degrees().is_some())
@@ -150,20 +150,20 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// The chain on one panel, alternating between `out` and a spare block so that the last step writes `out`.
-    fn apply_panel(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
-        let spare = &mut self.spare(cols, direction)[..];
+    fn apply_panel(&self, x: TallRef<'_, T>, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
+        let spare = &mut self.spare(x.cols, direction)[..];
         let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
         if direction == Direction::Transposed
-            && let Some(walks) = self.reversible_word()
+            && let Some(walks) = self.reversible_sequence()
         {
-            return transposed_word(&walks, x, cols, target, source, exec);
+            return transposed_sequence(&walks, x, target, source, exec);
         }
         let forward = direction == Direction::Forward;
         let order = |s: usize| if forward { s } else { self.steps.len() - 1 - s };
-        self.apply_step(&self.steps[order(0)], x, cols, direction, target, exec)?;
+        self.apply_step(&self.steps[order(0)], x, direction, target, exec)?;
         for s in 1..self.steps.len() {
             std::mem::swap(&mut target, &mut source);
-            self.apply_step(&self.steps[order(s)], source, cols, direction, target, exec)?;
+            self.apply_step(&self.steps[order(s)], TallRef::new(source, x.cols), direction, target, exec)?;
         }
         Ok(())
     }
@@ -173,8 +173,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
     pub(crate) fn lower_powers(
         &self,
         powers: &[Power],
-        x: &[T],
-        cols: usize,
+        x: TallRef<'_, T>,
         direction: Direction,
         exec: &Exec,
     ) -> Result<Vec<Option<Arc<Block<T>>>>> {
@@ -183,12 +182,12 @@ impl<'a, T: Real> Trajectory<'a, T> {
             let previous = p.checked_sub(1).filter(|&q| powers[q].base == power.base);
             let (mut done, mut reached) = previous.map_or((1, None), |q| (powers[q].exponent, lower[q].clone()));
             while done < power.exponent {
-                let mut next = Block::unset(x.len());
-                let input = reached.as_ref().map_or(x, |block| &block[..]);
+                let mut next = Block::unset(x.data.len());
+                let input = reached.as_ref().map_or(x.data, |block| &block[..]);
                 let walk = &self.set.walks()[power.base];
-                let prepared = walk.prepare(direction, input, cols, exec)?;
+                let prepared = walk.prepare(direction, input, exec)?;
                 let term = walk.term(T::ONE, direction, prepared.as_deref().unwrap_or(input));
-                sparse_step(&[term], Remainder::none(), cols, &mut next, exec)?;
+                sparse_step(&[term], Remainder::none(), x.cols, &mut next, exec)?;
                 reached = Some(Arc::new(next));
                 done += 1;
             }
@@ -201,38 +200,37 @@ impl<'a, T: Real> Trajectory<'a, T> {
     pub(crate) fn apply_step(
         &self,
         step: &Step,
-        x: &[T],
-        cols: usize,
+        x: TallRef<'_, T>,
         direction: Direction,
         out: &mut [T],
         exec: &Exec,
     ) -> Result<()> {
         exec.check()?;
-        let lower = self.lower_powers(&step.powers, x, cols, direction, exec)?;
+        let lower = self.lower_powers(&step.powers, x, direction, exec)?;
         let offset = if step.uniform == 0.0 {
             None
         } else {
-            let mut means = column_means(x, cols, exec)?;
+            let mut means = column_means(x, exec)?;
             means.iter_mut().for_each(|m| *m *= T::from_f64(step.uniform));
             Some(means)
         };
         let identity = T::from_f64(step.identity);
-        let mut remainder = Remainder { identity, input: x, offset: offset.as_deref(), ..Remainder::none() };
+        let mut remainder = Remainder { identity, input: x.data, offset: offset.as_deref(), ..Remainder::none() };
         let factors = || {
             step.powers.iter().zip(&lower).map(|(power, lower)| {
                 let (walk, weight) = (&self.set.walks()[power.base], T::from_f64(power.weight));
-                (walk, weight, lower.as_ref().map_or(x, |block| &block[..]))
+                (walk, weight, lower.as_ref().map_or(x.data, |block| &block[..]))
             })
         };
         if direction == Direction::Forward || step.powers.is_empty() {
             let terms: Vec<_> = factors().map(|(walk, weight, input)| walk.term(weight, direction, input)).collect();
-            return sparse_step(&terms, remainder, cols, out, exec);
+            return sparse_step(&terms, remainder, x.cols, out, exec);
         }
         // One after the other: each walk has an input of its own, and the rows of two would compete for the cache.
         for (walk, weight, input) in factors() {
-            let prepared = walk.prepare(direction, input, cols, exec)?;
+            let prepared = walk.prepare(direction, input, exec)?;
             let term = walk.term(weight, direction, prepared.as_deref().unwrap_or(input));
-            sparse_step(&[term], remainder, cols, out, exec)?;
+            sparse_step(&[term], remainder, x.cols, out, exec)?;
             remainder = Remainder { accumulates: true, ..Remainder::none() };
         }
         Ok(())
@@ -241,16 +239,15 @@ impl<'a, T: Real> Trajectory<'a, T> {
 
 /// `P_1^T ... P_t^T x` with `P^T = D P D^-1`: the first `D^-1` is applied to a copy of `x`, every other diagonal to what a step
 /// writes. The first step writes `target`, the next one `source`, and so on.
-fn transposed_word<'b, T: Real>(
+fn transposed_sequence<'b, T: Real>(
     walks: &[&Transition<T>],
-    x: &[T],
-    cols: usize,
+    x: TallRef<'_, T>,
     mut target: &'b mut [T],
     mut source: &'b mut [T],
     exec: &Exec,
 ) -> Result<()> {
     let diagonals: Vec<(&[T], &[T])> = walks.iter().rev().filter_map(|walk| walk.diagonals()).collect();
-    scale_rows(diagonals[0].1, x, cols, source, exec)?;
+    scale_rows(diagonals[0].1, x.data, source, exec)?;
     for (s, walk) in walks.iter().rev().enumerate() {
         if s > 0 {
             std::mem::swap(&mut target, &mut source);
@@ -259,7 +256,7 @@ fn transposed_word<'b, T: Real>(
         let mut scales = vec![diagonals[s].0];
         scales.extend(diagonals.get(s + 1).map(|next| next.1));
         let term = walk.term(T::ONE, Direction::Forward, source);
-        sparse_step(&[term], Remainder { scales: &scales, ..Remainder::none() }, cols, target, exec)?;
+        sparse_step(&[term], Remainder { scales: &scales, ..Remainder::none() }, x.cols, target, exec)?;
     }
     Ok(())
 }

@@ -3,10 +3,11 @@
 use std::sync::OnceLock;
 
 use crate::ground::block::Block;
-use crate::ground::columns::scale_rows;
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
+use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::Term;
+use crate::ground::tall::scale_rows;
 use crate::{Error, Real, Result};
 
 /// Which way a matrix is applied to a block of column vectors.
@@ -114,8 +115,8 @@ impl<T: Real> Transition<T> {
         Ok(Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() })
     }
 
-    /// The same walk with its points in another order: `order[i]` is at place `i`, and `places` is the inverse.
-    pub(crate) fn renumbered(&self, order: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
+    /// The same walk with its points in another order.
+    pub(crate) fn permuted(&self, Permutation { order, places }: &Permutation, exec: &Exec) -> Result<Self> {
         let degrees = self.degrees().map(|d| order.iter().map(|&point| d[point as usize]).collect());
         Self::restore(self.matrix.renumbered(order, places, exec)?, degrees)
     }
@@ -154,11 +155,11 @@ impl<T: Real> Transition<T> {
 
     /// What the matrix is applied to in a step, if that is not the block itself: `D^-1 x` on the transposed way of a reversible
     /// walk.
-    pub(crate) fn prepare(&self, direction: Direction, x: &[T], cols: usize, exec: &Exec) -> Result<Option<Block<T>>> {
+    pub(crate) fn prepare(&self, direction: Direction, x: &[T], exec: &Exec) -> Result<Option<Block<T>>> {
         match (direction, self.diagonals()) {
             (Direction::Transposed, Some((_, inverse))) => {
                 let mut scaled = Block::unset(x.len());
-                scale_rows(inverse, x, cols, &mut scaled, exec)?;
+                scale_rows(inverse, x, &mut scaled, exec)?;
                 Ok(Some(scaled))
             }
             _ => Ok(None),

@@ -237,7 +237,7 @@ fn clustering(n_components: usize) -> Clustering {
 
 fn by_hand(set: &OperatorSet<f64>, sequence: &[u16], exec: &Exec) -> f64 {
     let how = clustering(4);
-    let labels = how.of(&Trajectory::of_word(set, sequence).unwrap(), Start::Random, exec).unwrap().labels;
+    let labels = how.of(&Trajectory::of_sequence(set, sequence).unwrap(), Start::Random, exec).unwrap().labels;
     let score = |walk: usize| {
         let rows = Features::Sparse(set.walks()[walk].matrix());
         Criterion::DaviesBouldin.of(rows, &labels, 4, exec).unwrap()
@@ -291,7 +291,7 @@ fn large_sets_are_scored_in_their_own_order() {
     let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
     let LabelledScore { score, labels } =
         evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
-    let trajectory = Trajectory::of_word(&set, &[1, 0]).unwrap();
+    let trajectory = Trajectory::of_sequence(&set, &[1, 0]).unwrap();
     assert_eq!(labels, clustering(4).of(&trajectory, Start::Random, &exec).unwrap().labels);
     let rows = [Features::Sparse(set.walks()[0].matrix()), Features::Dense { data: &features, dimension: 1 }];
     let by_hand: f64 = rows.map(|r| 0.5 * Criterion::CalinskiHarabasz.of(r, &labels, 4, &exec).unwrap()).iter().sum();
@@ -314,7 +314,7 @@ fn labels_of_the_best_candidate_are_kept() {
     let solved = evaluator.solved();
     assert_eq!(solved, found.nodes.len());
     let expected = |sequence: &[u16]| {
-        clustering(4).of(&Trajectory::of_word(&set, sequence).unwrap(), Start::Random, &exec).unwrap().labels
+        clustering(4).of(&Trajectory::of_sequence(&set, sequence).unwrap(), Start::Random, &exec).unwrap().labels
     };
     let best = best(&found).0;
     assert_eq!(evaluator.labels_of(&best, &exec).unwrap(), Some(expected(&best)));

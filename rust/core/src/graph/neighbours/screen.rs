@@ -14,7 +14,8 @@ use super::metric::sum_terms;
 use super::points::{DensePoints, Keys, SparsePoints};
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
-use crate::ground::sparse_step::{Remainder, Term, column_means, step_rows};
+use crate::ground::sparse_step::{Remainder, Term, step_rows};
+use crate::ground::tall::{TallRef, column_means};
 use crate::{Real, Result};
 
 /// How many queries are screened together: the width of a panel. A multiple of the widest tiles (96) of the products.
@@ -132,7 +133,7 @@ pub(super) struct Centred {
 
 impl Centred {
     pub fn new<T: Real>(points: &DensePoints<'_, T>, exec: &Exec) -> Result<Self> {
-        let mean = column_means(points.data, points.dimension, exec)?;
+        let mean = column_means(TallRef::new(points.data, points.dimension), exec)?;
         let mean: Vec<f64> = mean.into_iter().map(|m: T| m.to_f64()).collect();
         let of_rows = |measure: &(dyn Fn(&[T]) -> f64 + Sync)| -> Result<Vec<f64>> {
             let mut measured = vec![0.0; points.len()];

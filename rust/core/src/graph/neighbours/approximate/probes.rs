@@ -8,8 +8,8 @@ use super::compare::Comparison;
 use super::graph::Graph;
 use super::smallest::by_value;
 use crate::ground::exec::Exec;
+use crate::ground::permutation::inverse;
 use crate::ground::random::Stream;
-use crate::reorder::numbering::places_of;
 use crate::{Real, Result};
 
 /// Points that are compared with all others, and how many where they are so long that this takes a good part of the time.
@@ -77,7 +77,7 @@ impl<'a, T: Real> RecallProbes<'a, T> {
 
     /// The points have been renumbered: `order[i]` is at place `i` now.
     pub fn renumber(&mut self, order: Vec<u32>) {
-        let places = places_of(&order);
+        let places = inverse(&order);
         let numbers = self.all.iter_mut().flat_map(|probe| probe.near.iter_mut().chain([&mut probe.point]));
         numbers.for_each(|point| *point = places[*point as usize]);
         self.order = order;

@@ -7,10 +7,9 @@
 
 use super::cloud::Cloud;
 use super::probes::RecallProbes;
-use crate::ground::block::Block;
-use crate::ground::columns::{add_product, gram, orthonormal, random_signs, singular_values};
 use crate::ground::exec::Exec;
 use crate::ground::random::Stream;
+use crate::ground::tall::{TallRef, gram, product, random_signs, range_basis, singular_values};
 use crate::{Real, Result};
 
 /// Numbers that may do, and so many times fewer than all they have to be.
@@ -56,22 +55,16 @@ pub(super) fn reduce_dimension<T: Real, E: Real>(
 /// Orthonormal directions in the columns of a row-major matrix, those along which a sample extends most first: iterations of a
 /// subspace.
 fn leading_directions<E: Real>(sample: &Cloud<E>, width: usize, seed: u64, exec: &Exec) -> Result<Vec<f64>> {
-    let (rows, d) = (sample.data(), sample.dimension());
-    let image = |basis: &[f64]| -> Result<Block<E>> {
-        let mut image = Block::zeros(sample.len() * width);
-        add_product(&mut image, width, rows, d, basis, exec)?;
-        Ok(image)
-    };
-    let mut basis = orthonormal(&random_signs::<f64>(d, width, seed, 0), width, exec)?;
+    let rows = TallRef::new(sample.data(), sample.dimension());
+    let mut basis = range_basis(random_signs::<f64>(sample.dimension(), width, seed, 0).view(), exec)?;
     for _ in 0..ROUNDS {
-        basis = orthonormal(&gram(rows, d, &image(&basis)?, width, exec)?, width, exec)?;
+        let image = product(rows, &basis, exec)?;
+        basis = range_basis(TallRef::new(&gram(rows, image.view(), exec)?, width), exec)?;
     }
     // Shortest first.
-    let (_, mut rotation) = singular_values(&image(&basis)?, width, exec)?;
+    let (_, mut rotation) = singular_values(product(rows, &basis, exec)?.view(), exec)?;
     rotation.chunks_exact_mut(width).for_each(<[f64]>::reverse);
-    let mut directions = vec![0.0; d * width];
-    add_product(&mut directions, width, &basis, width, &rotation, exec)?;
-    Ok(directions)
+    Ok(product(basis.view(), &rotation, exec)?.to_vec())
 }
 
 #[cfg(test)]

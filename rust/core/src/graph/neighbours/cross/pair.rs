@@ -8,7 +8,7 @@ use crate::graph::neighbours::metric::{Metric, dense_key, sparse_key, sum_terms}
 use crate::graph::neighbours::points::{DensePoints, Keys, SparsePoints};
 use crate::graph::neighbours::screen::gamma;
 use crate::ground::exec::Exec;
-use crate::ground::sparse_step::column_means;
+use crate::ground::tall::{TallRef, column_means};
 use crate::{Real, Result};
 
 /// Two sets of points, and the keys from one to the other.
@@ -59,8 +59,11 @@ pub(super) struct DensePair<'a, T> {
 
 impl<'a, T: Real> DensePair<'a, T> {
     pub fn new(points: DensePoints<'a, T>, new: DensePoints<'a, f64>, exec: &Exec) -> Result<Self> {
-        let centre: Vec<T> =
-            if points.metric.is_squared() { column_means(points.data, points.dimension, exec)? } else { Vec::new() };
+        let centre: Vec<T> = if points.metric.is_squared() {
+            column_means(TallRef::new(points.data, points.dimension), exec)?
+        } else {
+            Vec::new()
+        };
         Ok(Self { points, new, centre: centre.into_iter().map(Real::to_f64).collect() })
     }
 }

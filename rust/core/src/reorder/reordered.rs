@@ -10,66 +10,50 @@
 use std::sync::Arc;
 
 use crate::ground::exec::Exec;
-use crate::reorder::numbering::Numbering;
-use crate::walk::operator_set::OperatorSet;
-use crate::{Error, Real, Result};
+use crate::reorder::choice::best_permutation;
+use crate::walk::operator_set::{OperatorSet, ReorderedSet};
+use crate::{Real, Result};
 
 /// Below this many points a block of 16 doubles a point fits the cache as it is.
 pub(crate) const LARGE: usize = 1 << 14;
 
-/// A set in a kinder order.
-#[derive(Debug)]
-pub(crate) struct Twin<T> {
-    set: OperatorSet<T>,
-    /// The point at each place.
-    order: Vec<u32>,
+/// The reordered copy of a set, made at the first call; None where it would gain nothing.
+pub(crate) fn reordered<'a, T: Real>(set: &'a OperatorSet<T>, exec: &Exec) -> Result<Option<&'a ReorderedSet<T>>> {
+    if set.reordered.get().is_none() {
+        let permutation = if set.n() < LARGE { None } else { best_permutation(set, exec)? };
+        let made = permutation.map(|permutation| set.permuted(permutation, exec)).transpose()?;
+        // Two threads may both make a copy. The copies are equal and one is kept.
+        let _ = set.reordered.set(made.map(Arc::new));
+    }
+    Ok(set.reordered.get().and_then(Option::as_deref))
 }
 
-impl<T: Real> Twin<T> {
-    /// The twin of a set that would gain from one.
-    pub fn of(set: &OperatorSet<T>, exec: &Exec) -> Result<Option<Self>> {
-        if set.n() < LARGE {
-            return Ok(None);
-        }
-        let Some(Numbering { order, places }) = Numbering::kindest(set, exec)? else {
-            return Ok(None);
-        };
-        let walks = set.walks().iter().map(|walk| Ok(Arc::new(walk.renumbered(&order, &places, exec)?)));
-        let walks = walks.collect::<Result<_>>()?;
-        Ok(Some(Self { set: OperatorSet::new(walks, set.members().to_vec())?, order }))
-    }
+/// The reordered copy of a set, or the set itself where there is none.
+pub(crate) fn in_cache_order<'a, T: Real>(set: &'a OperatorSet<T>, exec: &Exec) -> Result<&'a OperatorSet<T>> {
+    Ok(reordered(set, exec)?.map_or(set, |reordered| &reordered.set))
+}
 
-    pub fn set(&self) -> &OperatorSet<T> {
-        &self.set
-    }
-
-    /// Rows of a block from the given order into this one.
-    pub fn enter<V: Copy>(&self, block: &[V]) -> Result<Vec<V>> {
-        let cols = block.len() / self.order.len();
-        Error::check_size("elements of the block", self.order.len() * cols, block.len())?;
-        Ok(self.order.iter().flat_map(|&point| &block[point as usize * cols..][..cols]).copied().collect())
-    }
-
-    /// Rows of a block from this order back into the given one.
-    pub fn leave<V: Copy + Default>(&self, block: &[V]) -> Vec<V> {
-        let cols = block.len() / self.order.len();
-        let mut out = vec![V::default(); block.len()];
-        for (&point, row) in self.order.iter().zip(block.chunks_exact(cols.max(1))) {
-            out[point as usize * cols..][..cols].copy_from_slice(row);
-        }
-        out
-    }
+/// Rows of a block that belong to the set [`in_cache_order`], in the order of the given set.
+pub(crate) fn in_given_order<T: Real, V: Copy + Default>(
+    set: &OperatorSet<T>,
+    block: Vec<V>,
+    exec: &Exec,
+) -> Result<Vec<V>> {
+    Ok(match reordered(set, exec)? {
+        Some(reordered) => reordered.permutation.restore_rows(&block),
+        None => block,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ground::csr::Csr;
-    use crate::walk::operator_set::Member;
+    use crate::walk::member::Member;
     use crate::walk::trajectory::Trajectory;
     use crate::walk::transition::{Direction, Transition};
 
-    /// A ring whose points are numbered in leaps: in the twin the neighbours of a point are never far.
+    /// A ring whose points are numbered in leaps: in the copy the neighbours of a point are never far.
     #[test]
     fn a_scattered_ring_is_unrolled() {
         let (n, exec) = (LARGE + 1, Exec::with_threads(2));
@@ -87,20 +71,20 @@ mod tests {
         let values = matrix.values().iter().enumerate().map(|(k, v)| v / sums[k / 3]).collect();
         let walk = Transition::from_stochastic(matrix.with_values(values), 1e-12, &exec).unwrap();
         let set = OperatorSet::new(vec![Arc::new(walk)], vec![Member::Walk(0)]).unwrap();
-        let twin = Twin::of(&set, &exec).unwrap().unwrap();
-        let near = twin.set().walks()[0].matrix();
+        let copy = reordered(&set, &exec).unwrap().unwrap();
+        let near = copy.set.walks()[0].matrix();
         assert!((0..n).all(|i| near.row(i).0.iter().all(|&c| (c as usize).abs_diff(i) <= 2)));
 
         let x: Vec<f64> = (0..2 * n).map(|k| (k % 101) as f64).collect();
-        assert_eq!(twin.leave(&twin.enter(&x).unwrap()), x);
+        assert_eq!(copy.permutation.restore_rows(&copy.permutation.permute_rows(&x).unwrap()), x);
         for direction in [Direction::Forward, Direction::Transposed] {
             let apply = |set: &OperatorSet<f64>, x: &[f64]| {
                 let mut out = vec![0.0; x.len()];
                 Trajectory::of_walk(set, 0).apply(x, 2, direction, &mut out, &exec).unwrap();
                 out
             };
-            let there_and_back = twin.leave(&apply(twin.set(), &twin.enter(&x).unwrap()));
-            for (a, b) in there_and_back.iter().zip(apply(&set, &x)) {
+            let permuted = apply(&copy.set, &copy.permutation.permute_rows(&x).unwrap());
+            for (a, b) in copy.permutation.restore_rows(&permuted).iter().zip(apply(&set, &x)) {
                 assert!((a - b).abs() < 1e-12);
             }
         }

@@ -1,0 +1,212 @@
+//! The entropy of the singular values at increasing times.
+
+use super::leading::{Leading, leading_values};
+use super::moments::Moments;
+use super::quadrature::{ProbeSettings, Quadrature, quadratures};
+use crate::ground::block::Reuse;
+use crate::ground::exec::Exec;
+use crate::ground::tall::random_signs;
+use crate::reorder::in_cache_order;
+use crate::walk::trajectory::Trajectory;
+use crate::{Error, Real, Result};
+
+/// Keys of the random streams: probes count from 0, columns of the sketch from here.
+const SKETCH_KEY: u64 = 1 << 32;
+
+/// Probes of several times walk together, as long as their bases `P` have no more columns than so many of the largest.
+const BASES_TOGETHER: usize = 4;
+
+/// Up to this time every probe goes all its steps: knees are there, and a number of steps that changed from one time to the
+/// next would show in the curve.
+const FULL_EFFORT: usize = 16;
+/// Steps of a probe at long times.
+const FEWEST_STEPS: usize = 6;
+
+/// How the entropy is estimated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EntropyOptions {
+    /// Random sign vectors.
+    pub probes: usize,
+    /// Columns of `P`.
+    pub deflated: usize,
+    /// Products with `A` or `A^T` for each probe, at most; fewer at times beyond 16, so that their cost stays the same.
+    pub max_steps: usize,
+    /// Stop before when two successive rules agree to this fraction of `sum sigma`.
+    pub tolerance: f64,
+    /// Seed of the sign vectors.
+    pub seed: u64,
+}
+
+/// The entropy at one time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EntropyEstimate {
+    /// Number of steps `t`.
+    pub time: usize,
+    /// The estimate of `S(t)`.
+    pub entropy: f64,
+    /// Its standard error over the probes, together with the error of the quadrature.
+    pub error: f64,
+    /// Products of one vector with one step, all told.
+    pub column_steps: usize,
+}
+
+impl<T: Real> Trajectory<'_, T> {
+    /// Estimates the entropy of the singular values of `W^t` at increasing times `t`.
+    pub fn singular_entropy(
+        &self,
+        times: &[usize],
+        options: &EntropyOptions,
+        exec: &Exec,
+    ) -> Result<Vec<EntropyEstimate>> {
+        if times.first().is_some_and(|&t| t == 0) || !times.is_sorted_by(|a, b| a < b) {
+            return Err(Error::Invalid(format!("expected increasing times from 1 on, got {times:?}")));
+        }
+        if options.probes < 2 {
+            return Err(Error::Invalid(format!("expected at least 2 probes, got {}", options.probes)));
+        }
+        let _reuse = Reuse::new();
+        // No order of the points shows in the entropy.
+        let walk = self.over(in_cache_order(self.set(), exec)?);
+        let cols = options.deflated.min(walk.n());
+        let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY);
+        if cols == walk.n() {
+            // All of a tiny space: a few random signs could be dependent.
+            sketch.fill(T::ZERO);
+            (0..cols).for_each(|i| sketch[i * cols + i] = T::ONE);
+        }
+        let mut reached = 0;
+        let mut estimates = Vec::with_capacity(times.len());
+        let mut waiting: Vec<Leading<T>> = Vec::new();
+        for &time in times {
+            let basis_cols: usize = waiting.iter().map(|leading| leading.values.len()).sum();
+            if basis_cols + sketch.cols() > BASES_TOGETHER * options.deflated {
+                estimates.extend(estimate(&walk, &std::mem::take(&mut waiting), options, exec)?);
+            }
+            waiting.push(leading_values(&walk, &mut sketch, time, time - reached, exec)?);
+            reached = time;
+        }
+        estimates.extend(estimate(&walk, &waiting, options, exec)?);
+        Ok(estimates)
+    }
+}
+
+/// The entropies at the times of some leading values.
+fn estimate<T: Real>(
+    walk: &Trajectory<'_, T>,
+    leading: &[Leading<T>],
+    options: &EntropyOptions,
+    exec: &Exec,
+) -> Result<Vec<EntropyEstimate>> {
+    let EntropyOptions { probes, max_steps, tolerance, seed, .. } = *options;
+    let effort = |time: usize| {
+        let max_steps = (max_steps * FULL_EFFORT / time).clamp(FEWEST_STEPS, max_steps.max(FEWEST_STEPS));
+        ProbeSettings { time, probes, max_steps, tolerance, seed }
+    };
+    let times: Vec<_> = leading.iter().map(|leading| (effort(leading.time), leading)).collect();
+    let rests = quadratures(walk, &times, exec)?;
+    Ok(leading.iter().zip(rests).map(|(leading, rest)| entropy(leading, &rest)).collect())
+}
+
+/// The entropy from the leading values and what the probes saw of the others.
+fn entropy<T>(leading: &Leading<T>, rest: &Quadrature) -> EntropyEstimate {
+    let probes = rest.moments.len() as f64;
+    let sum = |moments: &[Moments]| moments.iter().fold(Moments::default(), |a, &b| a.plus(1.0, b));
+    let mean = leading.moments().plus(1.0 / probes, sum(&rest.moments));
+    // Each probe's part in the entropy, to first order.
+    let parts: Vec<f64> = rest.moments.iter().map(|&m| mean.differential(m)).collect();
+    let centre = parts.iter().sum::<f64>() / probes;
+    let variance = parts.iter().map(|p| (p - centre) * (p - centre)).sum::<f64>() / (probes * (probes - 1.0));
+    let quadrature_error = mean.differential(sum(&rest.gaps)) / probes;
+    EntropyEstimate {
+        time: leading.time,
+        entropy: mean.entropy(),
+        error: (variance + quadrature_error * quadrature_error).sqrt(),
+        column_steps: leading.column_steps + rest.column_steps,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::ground::csr::Csr;
+    use crate::walk::member::Member;
+    use crate::walk::operator_set::OperatorSet;
+    use crate::walk::transition::Transition;
+
+    const OPTIONS: EntropyOptions =
+        EntropyOptions { probes: 8, deflated: 16, max_steps: 20, tolerance: 0.005, seed: 3 };
+
+    /// A ring on which a walker stays with probability 1/2; its matrix is symmetric with eigenvalues cos^2(pi k / n).
+    fn ring<T: Real>(n: usize) -> OperatorSet<T> {
+        let mut entries: Vec<(u32, f64)> = Vec::new();
+        for i in 0..n {
+            let mut row = [((i + n - 1) % n, 0.25), (i, 0.5), ((i + 1) % n, 0.25)];
+            row.sort_by_key(|e| e.0);
+            entries.extend(row.iter().map(|&(j, v)| (j as u32, v)));
+        }
+        let indptr = (0..=n as u64).map(|i| 3 * i).collect();
+        let (indices, values) = entries.into_iter().map(|(j, v)| (j, T::from_f64(v))).unzip();
+        let matrix = Csr::new(n, indptr, indices, values).unwrap();
+        let walk = Transition::from_symmetric(matrix, 0.0, &Exec::with_threads(1)).unwrap();
+        OperatorSet::new(vec![Arc::new(walk)], vec![Member::Walk(0)]).unwrap()
+    }
+
+    fn exact(n: usize, t: usize) -> f64 {
+        let mut moments = Moments::default();
+        for k in 0..n {
+            moments.add(1.0, (std::f64::consts::PI * k as f64 / n as f64).cos().powi(2 * t as i32).abs());
+        }
+        moments.entropy()
+    }
+
+    #[test]
+    fn entropy_of_a_ring() {
+        let (n, times) = (600, [1, 2, 5, 12, 50]);
+        let set = ring::<f64>(n);
+        let walk = Trajectory::new(&set, &[1.0]).unwrap();
+        for e in walk.singular_entropy(&times, &OPTIONS, &Exec::with_threads(2)).unwrap() {
+            let expected = exact(n, e.time);
+            assert!((e.entropy - expected).abs() < 0.05 * expected, "{e:?}, expected {expected}");
+            assert!((e.entropy - expected).abs() < 4.0 * e.error + 1e-9, "{e:?}, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn single_precision_agrees() {
+        let (double, single) = (ring::<f64>(300), ring::<f32>(300));
+        let exec = Exec::with_threads(1);
+        let times = [1, 4, 16];
+        let a = Trajectory::new(&double, &[1.0]).unwrap().singular_entropy(&times, &OPTIONS, &exec).unwrap();
+        let b = Trajectory::new(&single, &[1.0]).unwrap().singular_entropy(&times, &OPTIONS, &exec).unwrap();
+        for (a, b) in a.iter().zip(&b) {
+            assert!((a.entropy - b.entropy).abs() < 0.01 * a.entropy, "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn same_bits_at_any_thread_count() {
+        let set = ring::<f64>(9000);
+        let walk = Trajectory::new(&set, &[1.0]).unwrap();
+        let run = |threads| walk.singular_entropy(&[1, 3], &OPTIONS, &Exec::with_threads(threads)).unwrap();
+        let reference = run(1);
+        for threads in [2, 3, 8] {
+            assert_eq!(run(threads), reference);
+        }
+    }
+
+    #[test]
+    fn bad_input_and_interruption() {
+        let set = ring::<f64>(10);
+        let walk = Trajectory::new(&set, &[1.0]).unwrap();
+        let exec = Exec::with_threads(1);
+        for times in [vec![0, 1], vec![2, 2], vec![3, 1]] {
+            assert!(walk.singular_entropy(&times, &OPTIONS, &exec).is_err());
+        }
+        assert!(walk.singular_entropy(&[1], &EntropyOptions { probes: 1, ..OPTIONS }, &exec).is_err());
+        let stopped = Exec::new(1, Arc::new(AtomicBool::new(true)));
+        assert_eq!(walk.singular_entropy(&[1], &OPTIONS, &stopped).unwrap_err(), Error::Interrupted);
+    }
+}

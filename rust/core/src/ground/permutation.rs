@@ -1,0 +1,44 @@
+//! Permutations of the points: an order and its inverse.
+//!
+//! Row `i` of a permuted block is row `order[i]` of the given one, and point `p` is at place `places[p]`.
+
+use crate::{Error, Result};
+
+/// An order of all points.
+#[derive(Debug)]
+pub(crate) struct Permutation {
+    /// The point at each place.
+    pub order: Vec<u32>,
+    /// The place of each point.
+    pub places: Vec<u32>,
+}
+
+impl Permutation {
+    pub fn new(order: Vec<u32>) -> Self {
+        Self { places: inverse(&order), order }
+    }
+
+    /// Rows of a block in this order.
+    pub fn permute_rows<V: Copy>(&self, block: &[V]) -> Result<Vec<V>> {
+        let cols = block.len() / self.order.len();
+        Error::check_size("elements of the block", self.order.len() * cols, block.len())?;
+        Ok(self.order.iter().flat_map(|&point| &block[point as usize * cols..][..cols]).copied().collect())
+    }
+
+    /// Rows of a block of this order in the given one: the inverse of [`Self::permute_rows`].
+    pub fn restore_rows<V: Copy + Default>(&self, block: &[V]) -> Vec<V> {
+        let cols = block.len() / self.order.len();
+        let mut out = vec![V::default(); block.len()];
+        for (&point, row) in self.order.iter().zip(block.chunks_exact(cols.max(1))) {
+            out[point as usize * cols..][..cols].copy_from_slice(row);
+        }
+        out
+    }
+}
+
+/// The place of each point in an order of all points.
+pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    order.iter().zip(0..).for_each(|(&point, place)| places[point as usize] = place);
+    places
+}

@@ -1,0 +1,240 @@
+//! Block Lanczos bidiagonalization with thick restarts.
+//!
+//! Two orthonormal bases grow by one block per step, `P` on the right and `Q` on the left:
+//!
+//! ```text
+//! A P = Q B
+//! A^T Q = P B^T + P_next R E^T          (E: the last columns of the identity)
+//! ```
+//!
+//! With `B = X S Y^T`, the triplets `u = Q X`, `v = P Y` satisfy `A v = s u` to rounding and `|A^T u - s v| = |R X_last|`, so residuals
+//! are free. When the bases are full, the leading triplets replace them and the last block continues.
+//!
+//! Orthogonalization costs `8 n m b` flops per step, `b` new columns against `m` old ones. In exact arithmetic `m` is the last block and
+//! what a restart kept. Rounding brings the other columns back as triplets converge, by the roundoff divided by the residual;
+//! all columns count once that exceeds the allowed error (Simon 1984). Memory: the two bases.
+//!
+//! Wide blocks find repeated values (see `start`) but spend many columns per degree of the polynomial. Once all but a few triplets
+//! have settled, a narrower block continues along the residuals of the others. What the settled triplets err by outside of that block
+//! is bounded but no longer reduced. (20,000 blobs, 11 triplets of which ten are clusters: `benches/RESULTS.md`.)
+//!
+//! References: Golub and Kahan 1965, doi:10.1137/0702016; Baglama and Reichel 2005, doi:10.1137/04060593X; Simon 1984,
+//! doi:10.1090/S0025-5718-1984-0725988-X.
+
+use mdt_dense::{Mat, MatRef, ThinSvd, product};
+
+use super::accuracy::SvdSettings;
+use super::linear_map::{LinearMap, image};
+use super::start::{BasisWidths, Start, replacement_stream, start_columns, starting_block};
+use crate::ground::exec::Exec;
+use crate::ground::random::Stream;
+use crate::ground::tall::{Basis, Links, ORTHONORMAL, TallBlock, TallRef};
+use crate::walk::transition::Direction;
+use crate::{Error, Real, Result};
+
+/// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of the digits are enough.
+const LEAST_ORTHOGONAL: f64 = 1e-8;
+
+/// A decomposition of `B` is costly once the cube of its width is this many times the number of elements of a block.
+const COSTLY_LOOK: usize = 4;
+
+/// After a costly decomposition the bases grow by this part before the next one.
+const LOOK_AFTER: usize = 8;
+
+/// The two bases and the projected matrix.
+pub(super) struct Bidiagonalization<'a, T, M> {
+    map: &'a M,
+    exec: &'a Exec,
+    rank: usize,
+    kept: usize,
+    left: Basis<T>,
+    right: Basis<T>,
+    /// `B`, with room for the widest bases.
+    projected: Mat<f64>,
+    /// `P_next`.
+    next: TallBlock<T>,
+    /// `A P_next`, if it is given.
+    next_image: Option<&'a [T]>,
+    /// `R`.
+    factor: Mat<f64>,
+    /// A new block has products with the last block or, after a restart, with all kept columns.
+    links: Links,
+    /// Inner products of the residuals outside of narrowed blocks, for the first columns of both bases.
+    unseen: Mat<f64>,
+    /// Width of the bases for the next decomposition of `B`.
+    next_look: usize,
+    stream: Stream,
+    /// Number of steps.
+    pub iterations: usize,
+    /// Number of columns that the matrix or its transpose was applied to.
+    pub applications: usize,
+}
+
+/// Triplets of the projected matrix.
+pub(super) struct Triplets {
+    small: ThinSvd,
+    /// `R X_last`: residuals of the triplets along the next block.
+    errors: Mat<f64>,
+    /// Upper bounds of the residuals of the leading triplets.
+    pub residuals: Vec<f64>,
+}
+
+impl Triplets {
+    /// All values, largest first.
+    pub fn values(&self) -> &[f64] {
+        &self.small.values
+    }
+}
+
+impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
+    pub fn new(map: &'a M, settings: &SvdSettings, start: Start<'a, T>, exec: &'a Exec) -> Result<Self> {
+        let (n, SvdSettings { rank, tolerance, seed, .. }) = (map.n(), *settings);
+        let widths = BasisWidths::new(rank, n);
+        let given = start.block(n)?;
+        let given_cols = (given.len() / n).min(widths.kept);
+        let cols = widths.block.max(given_cols);
+        let room = widths.most.max(widths.kept + 2 * cols);
+        let right = Basis::new(n);
+        let mut stream = replacement_stream(seed);
+        let mut next = starting_block(n, cols, given, given_cols, seed, exec)?;
+        let next_image = if let Start::Applied { block, image } = start {
+            Error::check_size("elements of the starting block", next.len(), block.len())?;
+            Error::check_size("elements of its image", next.len(), image.len())?;
+            Some(image)
+        } else {
+            right.orthonormalize(&mut next, Links::ALL, &mut stream, exec)?;
+            None
+        };
+        Ok(Self {
+            map,
+            exec,
+            rank,
+            kept: widths.kept,
+            left: Basis::new(n),
+            right,
+            projected: Mat::zeros(room, room),
+            next,
+            next_image,
+            factor: Mat::zeros(0, 0),
+            // All columns count until the first triplets are known.
+            links: Links { from: 0, all: true, allowed: LEAST_ORTHOGONAL.min(1e-2 * tolerance) },
+            unseen: Mat::zeros(0, 0),
+            next_look: 0,
+            stream,
+            iterations: 0,
+            applications: 0,
+        })
+    }
+
+    /// Adds one block to both bases.
+    pub fn step(&mut self) -> Result<()> {
+        let (m, cols) = (self.left.width(), self.next.cols());
+        let mut y = match self.next_image.take() {
+            Some(given) => TallRef::new(given, cols).columns(0..cols, self.exec)?,
+            None => image(self.map, self.next.view(), Direction::Forward, self.exec)?,
+        };
+        let block = self.take_next();
+        self.right.append(block);
+        let new = self.left.orthonormalize(&mut y, self.links, &mut self.stream, self.exec)?;
+        self.projected.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
+        self.projected.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
+        self.next = image(self.map, y.view(), Direction::Transposed, self.exec)?;
+        self.left.append(y);
+        self.links.from = m;
+        self.factor = self.right.orthonormalize(&mut self.next, self.links, &mut self.stream, self.exec)?.factor;
+        self.iterations += 1;
+        self.applications += 2 * cols;
+        Ok(())
+    }
+
+    fn take_next(&mut self) -> TallBlock<T> {
+        std::mem::replace(&mut self.next, TallBlock::zeros(0, 0))
+    }
+
+    /// Whether the bases have no room for another block.
+    fn is_full(&self) -> bool {
+        self.left.width() + self.next.cols() > self.projected.nrows()
+    }
+
+    /// Whether the triplets should be computed now. While a decomposition is costly, only after the bases have grown.
+    pub fn is_due(&self, is_last: bool) -> bool {
+        let width = self.left.width();
+        width >= self.rank && (width >= self.next_look || self.is_full() || is_last)
+    }
+
+    /// Computes the triplets of the projected matrix.
+    pub fn triplets(&mut self) -> Result<Triplets> {
+        let (width, cols) = (self.left.width(), self.next.cols());
+        let is_costly = width.pow(3) > COSTLY_LOOK * self.map.n() * cols;
+        self.next_look = width + if is_costly { width / LOOK_AFTER } else { 0 };
+        let small = decompose(self.projected.submatrix(0, 0, width, width))?;
+        let errors = product(self.factor.as_ref(), small.left.as_ref().subrows(width - cols, cols));
+        let unseen = rotated(&self.unseen, &small, self.rank);
+        let residual = |i: usize| errors.col(i).norm_l2() + unseen[(i, i)].max(0.0).sqrt();
+        let residuals = (0..self.rank).map(residual).collect();
+        let least = (self.unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
+        self.links.all = ORTHONORMAL * T::ROUNDOFF * small.values[0] > self.links.allowed * least;
+        Ok(Triplets { small, errors, residuals })
+    }
+
+    /// Continues with a narrower block if few triplets are left, or restarts if the bases are full.
+    pub fn compress(&mut self, triplets: &Triplets, settled: usize) -> Result<()> {
+        let narrower = start_columns(self.rank - settled);
+        if 2 * narrower <= self.next.cols() && settled + narrower <= self.left.width() {
+            self.narrow(triplets, settled, narrower)
+        } else if self.is_full() {
+            self.unseen = rotated(&self.unseen, &triplets.small, self.kept);
+            self.restart(&triplets.small, self.kept)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Reduces the next block to the directions in which the triplets that are not settled err most.
+    fn narrow(&mut self, Triplets { small, errors, .. }: &Triplets, settled: usize, cols: usize) -> Result<()> {
+        let span = decompose(errors.as_ref().subcols(settled, cols))?.left;
+        let unseen = rotated(&self.unseen, small, settled);
+        self.unseen = with_unseen(&unseen, errors.as_ref().subcols(0, settled), span.as_ref());
+        self.next = Basis::from(self.take_next()).combine(span.as_ref(), self.exec)?;
+        self.restart(small, settled + cols)
+    }
+
+    /// Replaces the bases by the leading triplets.
+    fn restart(&mut self, small: &ThinSvd, kept: usize) -> Result<()> {
+        self.left.rotate(small.left.as_ref().subcols(0, kept), self.exec)?;
+        self.right.rotate(small.right.as_ref().subcols(0, kept), self.exec)?;
+        self.projected.fill(0.0);
+        (0..kept).for_each(|i| self.projected[(i, i)] = small.values[i]);
+        (self.links.from, self.next_look) = (0, 0);
+        Ok(())
+    }
+
+    /// Left singular vectors of the leading triplets.
+    pub fn left_vectors(&self, triplets: &Triplets) -> Result<Vec<T>> {
+        Ok(self.left.combine(triplets.small.left.as_ref().subcols(0, self.rank), self.exec)?.to_vec())
+    }
+
+    /// Right singular vectors of the leading triplets.
+    pub fn right_vectors(&self, triplets: &Triplets) -> Result<Vec<T>> {
+        Ok(self.right.combine(triplets.small.right.as_ref().subcols(0, self.rank), self.exec)?.to_vec())
+    }
+}
+
+/// The singular value decomposition of a small matrix.
+pub(super) fn decompose(matrix: MatRef<'_, f64>) -> Result<ThinSvd> {
+    mdt_dense::svd(matrix).map_err(Error::decomposition)
+}
+
+/// The inner products of unseen residuals after the columns have turned into the leading triplets.
+fn rotated(unseen: &Mat<f64>, small: &ThinSvd, count: usize) -> Mat<f64> {
+    let rotation = small.left.as_ref().submatrix(0, 0, unseen.nrows(), count);
+    product(rotation.transpose(), product(unseen.as_ref(), rotation).as_ref())
+}
+
+/// Bounds of the inner products after the part of `errors` outside of `span` has become unseen as well.
+fn with_unseen(unseen: &Mat<f64>, errors: MatRef<'_, f64>, span: MatRef<'_, f64>) -> Mat<f64> {
+    let outside = errors - product(span, product(span.transpose(), errors).as_ref());
+    // |a + b|^2 <= 2 |a|^2 + 2 |b|^2: the angle between the two is unknown.
+    let sum = unseen + product(outside.transpose(), outside.as_ref());
+    &sum + &sum
+}
