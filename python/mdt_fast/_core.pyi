@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 __all__ = [
-    "DEBUG_BUILD", "Beam", "Chain", "Clustered", "Clustering", "Consensus", "ContrastiveLoss", "Coordinates",
+    "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustered", "Clustering", "Consensus", "ContrastiveLoss", "Coordinates",
     "CrossRows", "CrossTable", "CsrParts", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
     "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_knn_sparse", "cross_rows", "density_factors", "embed", "embed_chains",
-    "embed_multiview", "k_means", "knn", "knn_approximate", "knn_sparse", "sample_rows", "score_labels",
+    "embed_multiview", "k_means", "knn", "knn_approximate", "knn_sparse", "plan_candidates", "sample_rows", "score_labels",
     "silhouette",
 ]  # fmt: skip
 
@@ -460,6 +460,8 @@ class Searched:
     scores: Final[_Float64]
     seconds: Final[_Float64]
     best: Final[int]  # Place of the answer
+    # Labels of the answer; None without a clustering or after a stop.
+    labels: Final[_Int32 | None]
     # None, or "budget" after `max_evaluations`, or "stopped" after `seconds` or by `watch`.
     stopped: Final[str | None]
     # Number of candidates whose embedding did not reach its tolerance.
@@ -532,3 +534,17 @@ class Scorer:
         """Score trajectories given by their weights."""
     def cluster(self, weights: _Float64) -> Clustered | None:
         """Cluster a trajectory given by its weights; None without a clustering."""
+
+@final
+class CandidatePlan:
+    """Estimated bytes, stage by stage, and the number of candidates evaluated at the same time."""
+
+    reordered_operators: Final[int]
+    solver: Final[int]
+    coordinates_and_labels: Final[int]
+    starting_block: Final[int]
+    at_once: Final[int]
+
+def plan_candidates(
+    n_samples: int, operator_bytes: int, n_components: int, item_size: int, n_threads: int
+) -> CandidatePlan: ...

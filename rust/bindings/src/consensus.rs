@@ -1,6 +1,6 @@
 //! `consensus`: the leading eigenvectors of the co-association matrix of several clusterings.
 
-use mdt_core::cluster::consensus::Memberships;
+use mdt_core::cluster::consensus::Coassociation;
 use mdt_core::spectral::{Accuracy, SvdSettings};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ pub fn consensus(
     seed: u64,
     n_threads: usize,
 ) -> PyResult<PyConsensus> {
-    let memberships = Memberships::new(elements(&labels)?, labels.shape()[0], n_labels).map_err(to_exception)?;
+    let memberships = Coassociation::new(elements(&labels)?, labels.shape()[0], n_labels).map_err(to_exception)?;
     let settings = SvdSettings { rank: n_components, tolerance, accuracy: Accuracy::Values, max_iterations, seed };
     let cost = labels.len().saturating_mul(n_components).saturating_mul(TYPICAL_ITERATIONS);
     let solve = |exec: &_| mdt_core::cluster::consensus::consensus(&memberships, &settings, exec);

@@ -11,7 +11,7 @@
 //! | `CsrParts` | [`mdt_core::ground::csr::Csr`] |
 //! | `Transition`, `OperatorSet`, `Member` | the types of the same names |
 //! | `Beam`, `EpsilonGreedy`, `Mcts`, `RandomSequences`, `Exhaustive` | [`mdt_core::search::Strategy`] |
-//! | `Scorer` | [`mdt_core::search::candidate::Evaluator`] |
+//! | `Scorer` | [`mdt_core::search::Evaluator`] |
 //! | `ValueError`, `MemoryError`, `RuntimeError`, `KeyboardInterrupt` | [`mdt_core::Error`] |
 //!
 //! The stub `_core.pyi` documents every value; `mypy.stubtest` compares it with this crate.
@@ -80,6 +80,7 @@ mod _core {
         new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_knn_sparse, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
         quality::{sample_rows, score_labels, silhouette},
+        search::memory_plan::{PyCandidatePlan, plan_candidates},
         search::results::{PyClustered, PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched},
         search::scorer::{PyClustering, PyScorer},
         search::strategies::{PyBeam, PyEpsilonGreedy, PyExhaustive, PyMcts, PyRandomSequences, PyStrategy},

@@ -1,7 +1,7 @@
 //! Nearest neighbours of every row of a view: `knn`, `knn_approximate`, `knn_sparse`.
 
 use mdt_core::Real;
-use mdt_core::graph::neighbours::{Coordinates, Effort, Method, Metric, nearest_neighbours};
+use mdt_core::graph::neighbours::{ApproximateSettings, Features, Method, Metric, nearest_neighbours};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ fn method(name: &str) -> PyResult<Method> {
 
 fn search<T: Real>(
     py: Python<'_>,
-    points: Coordinates<'_, T>,
+    points: Features<'_, T>,
     dimension: usize,
     k: usize,
     (metric, method): (Metric, Method),
@@ -66,7 +66,7 @@ fn search_dense(
 ) -> PyResult<PyNeighborTable> {
     dispatch!(x, x => {
         let dimension = x.shape()[1];
-        search(py, Coordinates::Dense { data: elements(x)?, dimension }, dimension, k, how, n_threads)
+        search(py, Features::Dense { data: elements(x)?, dimension }, dimension, k, how, n_threads)
     })
 }
 
@@ -96,7 +96,13 @@ pub fn knn_approximate(
     seed: u64,
     n_threads: usize,
 ) -> PyResult<PyNeighborTable> {
-    search_dense(py, &x, k, (self::metric(metric)?, Method::Approximate(Effort { seed, recall })), n_threads)
+    search_dense(
+        py,
+        &x,
+        k,
+        (self::metric(metric)?, Method::Approximate(ApproximateSettings { seed, recall })),
+        n_threads,
+    )
 }
 
 /// Find the `k` nearest other rows of every row of a sparse matrix.
@@ -105,5 +111,5 @@ pub fn knn_approximate(
 pub fn knn_sparse(x: &Bound<'_, PyCsrParts>, k: usize, metric: &str, n_threads: usize) -> PyResult<PyNeighborTable> {
     let rows = x.get().to_csr(x.py())?;
     let dimension = rows.nnz() / rows.n_rows().max(1);
-    search(x.py(), Coordinates::Sparse(&rows), dimension, k, (self::metric(metric)?, Method::Scan), n_threads)
+    search(x.py(), Features::Sparse(&rows), dimension, k, (self::metric(metric)?, Method::Scan), n_threads)
 }

@@ -1,7 +1,7 @@
 //! New samples: `cross_knn` and `cross_knn_sparse` find their edges to the training samples, `cross_rows` makes their
 //! transition rows.
 
-use mdt_core::graph::neighbours::{Coordinates, CrossTable, Metric, Reach, Side, cross_neighbours};
+use mdt_core::graph::neighbours::{ChosenBy, CrossTable, Features, Metric, Reach, cross_neighbours};
 use mdt_core::{CrossRows, Real};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -29,26 +29,26 @@ pub struct PyCrossRows {
     without_affinity: Py<PyArray1<i32>>,
 }
 
-fn side_to_number(side: Side) -> u8 {
+fn side_to_number(side: ChosenBy) -> u8 {
     match side {
-        Side::Near => 1,
-        Side::Within => 2,
-        Side::Both => 3,
+        ChosenBy::NewPoint => 1,
+        ChosenBy::TrainingPoint => 2,
+        ChosenBy::Both => 3,
     }
 }
 
-fn number_to_side(number: u8) -> PyResult<Side> {
+fn number_to_side(number: u8) -> PyResult<ChosenBy> {
     match number {
-        1 => Ok(Side::Near),
-        2 => Ok(Side::Within),
-        3 => Ok(Side::Both),
+        1 => Ok(ChosenBy::NewPoint),
+        2 => Ok(ChosenBy::TrainingPoint),
+        3 => Ok(ChosenBy::Both),
         other => Err(PyValueError::new_err(format!("sides: expected 1, 2 or 3, got {other}"))),
     }
 }
 
 fn search<T: Real>(
     py: Python<'_>,
-    (x, new): (Coordinates<'_, T>, Coordinates<'_, f64>),
+    (x, new): (Features<'_, T>, Features<'_, f64>),
     reach: Reach<'_>,
     k: usize,
     metric: Metric,
@@ -56,7 +56,7 @@ fn search<T: Real>(
     n_threads: usize,
 ) -> PyResult<PyCrossTable> {
     let found: CrossTable = run(py, n_threads, cost, |exec| cross_neighbours(x, reach, new, k, metric, exec))?;
-    let sides: Vec<u8> = found.sides.into_iter().map(side_to_number).collect();
+    let sides: Vec<u8> = found.chosen_by.into_iter().map(side_to_number).collect();
     Ok(PyCrossTable {
         edges: Py::new(py, PyCsrParts::from_csr(py, found.distances))?,
         sides: sides.into_pyarray(py).unbind(),
@@ -81,9 +81,9 @@ pub fn cross_knn(
     n_threads: usize,
 ) -> PyResult<PyCrossTable> {
     let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
-    let new_points = Coordinates::Dense { data: elements(&new)?, dimension: new.shape()[1] };
+    let new_points = Features::Dense { data: elements(&new)?, dimension: new.shape()[1] };
     dispatch!(&x, x => {
-        let points = Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] };
+        let points = Features::Dense { data: elements(x)?, dimension: x.shape()[1] };
         let cost = x.len().saturating_mul(new.shape()[0].max(1));
         search(py, (points, new_points), reach, k, self::metric(metric)?, cost, n_threads)
     })
@@ -105,7 +105,7 @@ pub fn cross_knn_sparse(
     let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
     let (x, new) = (x.get().to_csr(py)?, new.get().to_csr(py)?);
     let cost = x.nnz().saturating_mul(new.n_rows().max(1));
-    let points = (Coordinates::Sparse(&x), Coordinates::Sparse(&new));
+    let points = (Features::Sparse(&x), Features::Sparse(&new));
     search(py, points, reach, k, self::metric(metric)?, cost, n_threads)
 }
 
@@ -125,10 +125,10 @@ pub fn cross_rows(
     n_threads: usize,
 ) -> PyResult<PyCrossRows> {
     let edges = edges.get().to_csr(py)?;
-    let sides: Vec<Side> = elements(&sides)?.iter().map(|&s| number_to_side(s)).collect::<PyResult<_>>()?;
+    let sides: Vec<ChosenBy> = elements(&sides)?.iter().map(|&s| number_to_side(s)).collect::<PyResult<_>>()?;
     let rows = CrossRows {
         edges: &edges,
-        sides: &sides,
+        chosen_by: &sides,
         nearest: unsigned(&nearest, "nearest")?,
         kernel: self::kernel(kernel, &widths)?,
         own: own_widths.as_widths()?,
@@ -136,7 +136,7 @@ pub fn cross_rows(
         density: densities.as_ref().map(elements).transpose()?,
     };
     let cost = edges.nnz().saturating_mul(16);
-    let (made, without_affinity) = run(py, n_threads, cost, |exec| mdt_core::cross_rows(rows, exec))?;
-    let rows = Py::new(py, PyCsrParts::from_csr(py, made))?;
-    Ok(PyCrossRows { rows, without_affinity: signed(py, without_affinity) })
+    let made = run(py, n_threads, cost, |exec| mdt_core::cross_rows(rows, exec))?;
+    let rows = Py::new(py, PyCsrParts::from_csr(py, made.matrix))?;
+    Ok(PyCrossRows { rows, without_affinity: signed(py, made.isolated) })
 }

@@ -2,7 +2,7 @@
 
 use mdt_core::Real;
 use mdt_core::cluster::quality::{Criterion, Sample};
-use mdt_core::graph::neighbours::Coordinates;
+use mdt_core::graph::neighbours::Features;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -29,11 +29,11 @@ struct Scoring<'a> {
 }
 
 impl Scoring<'_> {
-    fn on<T: Real>(&self, py: Python<'_>, points: Coordinates<'_, T>) -> PyResult<f64> {
+    fn on<T: Real>(&self, py: Python<'_>, points: Features<'_, T>) -> PyResult<f64> {
         let Self { criterion, labels, n_labels, n_threads } = *self;
         let size = match points {
-            Coordinates::Dense { data, .. } => data.len(),
-            Coordinates::Sparse(rows) => rows.nnz(),
+            Features::Dense { data, .. } => data.len(),
+            Features::Sparse(rows) => rows.nnz(),
         };
         let cost = criterion.cost(points.len(), size, n_labels);
         run(py, n_threads, cost, |exec| criterion.of(points, labels, n_labels, exec))
@@ -50,12 +50,12 @@ fn score(
 ) -> PyResult<f64> {
     let scoring = Scoring { criterion, labels: elements(labels)?, n_labels, n_threads };
     match rows {
-        RowsArgument::Walk(walk) => dispatch!(&walk.get().0, t => scoring.on(py, Coordinates::Sparse(t.matrix()))),
+        RowsArgument::Walk(walk) => dispatch!(&walk.get().0, t => scoring.on(py, Features::Sparse(t.matrix()))),
         RowsArgument::Sparse(parts) => {
-            dispatch!(parts.get().to_any_csr(py)?, rows => scoring.on(py, Coordinates::Sparse(&rows)))
+            dispatch!(parts.get().to_any_csr(py)?, rows => scoring.on(py, Features::Sparse(&rows)))
         }
         RowsArgument::Dense(x) => dispatch!(x, x => {
-            scoring.on(py, Coordinates::Dense { data: elements(x)?, dimension: x.shape()[1] })
+            scoring.on(py, Features::Dense { data: elements(x)?, dimension: x.shape()[1] })
         }),
     }
 }

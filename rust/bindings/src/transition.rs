@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mdt_core::graph::affinity::{Kernel, Symmetrize, Widths, symmetric_affinity};
+use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize, symmetric_affinity};
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
 use mdt_core::{Result, Transition};
@@ -38,10 +38,10 @@ pub enum WidthsArgument<'py> {
 }
 
 impl WidthsArgument<'_> {
-    pub fn as_widths(&self) -> PyResult<Widths<'_>> {
+    pub fn as_widths(&self) -> PyResult<Bandwidths<'_>> {
         Ok(match self {
-            Self::Common(h) => Widths::Common(*h),
-            Self::PerPoint(h) => Widths::PerPoint(elements(h)?),
+            Self::Common(h) => Bandwidths::Common(*h),
+            Self::PerPoint(h) => Bandwidths::PerPoint(elements(h)?),
         })
     }
 }

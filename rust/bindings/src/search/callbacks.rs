@@ -6,7 +6,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use mdt_core::Error;
-use mdt_core::search::candidate::Clustered;
+use mdt_core::search::Clustered;
 use numpy::Element;
 use pyo3::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Results of searches: scored sequences, evaluated candidates, a clustered trajectory.
 
-use mdt_core::search::{Found, Halt, Node, Score};
+use mdt_core::search::{Halt, Node, Score, SearchOutcome};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -30,12 +30,13 @@ pub struct PySearched {
     scores: Py<PyArray1<f64>>,
     seconds: Py<PyArray1<f64>>,
     best: usize,
+    labels: Option<Py<PyArray1<i32>>>,
     stopped: Option<&'static str>,
     n_unconverged: usize,
 }
 
 impl PySearched {
-    pub fn new(py: Python<'_>, found: Found, n_unconverged: usize) -> Self {
+    pub fn new(py: Python<'_>, found: SearchOutcome, labels: Option<Vec<u32>>, n_unconverged: usize) -> Self {
         let column = |get: fn(&Node) -> f64| PyArray1::from_iter(py, found.nodes.iter().map(get)).unbind();
         let parents: Vec<i64> = found.nodes.iter().map(|node| node.parent.map_or(-1, |p| p as i64)).collect();
         Self {
@@ -43,9 +44,10 @@ impl PySearched {
             scores: column(|node| node.score.value),
             seconds: column(|node| node.score.seconds),
             best: found.best,
+            labels: labels.map(|labels| signed(py, labels)),
             stopped: found.halt.map(|halt| if halt == Halt::Budget { "budget" } else { "stopped" }),
             n_unconverged,
-            sequences: found.nodes.into_iter().map(|node| node.word).collect(),
+            sequences: found.nodes.into_iter().map(|node| node.sequence).collect(),
         }
     }
 }

@@ -7,8 +7,10 @@ use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
-use mdt_core::search::candidate::{Clustered, Clustering, Evaluator, Quality, Rows};
-use mdt_core::search::{self, Answer, Score};
+use mdt_core::search::{
+    self, Answer, Clustered, Clustering, Evaluator, Halt, LabelledScore, Quality, Score, ScoreFunction, ScoredView,
+    ViewRows,
+};
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Error, OperatorSet, Real};
 use numpy::{Element, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -146,14 +148,19 @@ impl PyScorer {
             other => return Err(PyValueError::new_err(format!("answer: expected 'any' or 'last', got {other:?}"))),
         };
         let known = known.iter().map(|k| (k.sequence.clone(), Score { value: k.score, seconds: k.seconds })).collect();
-        let (found, n_unconverged) = dispatch!(&self.operators.bind(py).get().0, set => {
+        let (found, labels, n_unconverged) = dispatch!(&self.operators.bind(py).get().0, set => {
             self.with_evaluator(set, deadline, watch, |evaluator, exec| {
                 let members = set.members().len();
                 let found = search::search(strategy, evaluator, members, known, max_evaluations, answer, exec)?;
-                Ok((found, evaluator.unconverged()))
+                // A stopped search computes nothing more.
+                let labels = match found.halt {
+                    Some(Halt::Stopped) => None,
+                    _ => evaluator.labels_of(&found.nodes[found.best].sequence, exec)?,
+                };
+                Ok((found, labels, evaluator.unconverged()))
             })
         })?;
-        Ok(PySearched::new(py, found, n_unconverged))
+        Ok(PySearched::new(py, found, labels, n_unconverged))
     }
 
     /// Score trajectories given by their weights.
@@ -172,7 +179,7 @@ impl PyScorer {
             self.with_evaluator(set, deadline, watch, |evaluator, exec| {
                 let found: Vec<_> = if with_labels {
                     let labelled = evaluator.label_weights(&weights, exec)?.into_iter();
-                    labelled.map(|each| each.map(|(score, labels)| (score, Some(labels)))).collect()
+                    labelled.map(|each| each.map(|LabelledScore { score, labels }| (score, Some(labels)))).collect()
                 } else {
                     let scores = evaluator.score_weights(&weights, exec)?.into_iter();
                     scores.map(|each| each.map(|score| (score, None))).collect()
@@ -239,28 +246,25 @@ impl PyScorer {
         Ok(result)
     }
 
-    fn quality<'a, T>(
-        &'a self,
-        judge: &'a (dyn Fn(&str, &Clustered<T>) -> mdt_core::Result<f64> + Sync),
-    ) -> mdt_core::Result<Quality<'a, T>> {
+    fn quality<'a, T>(&'a self, function: &'a ScoreFunction<'a, T>) -> mdt_core::Result<Quality<'a, T>> {
         let missing = || Error::Invalid("clustering: expected settings, got none".into());
         let clustering = || self.clustering.clone().ok_or_else(missing);
         Ok(match &self.source {
             Source::Contrastive => Quality::Contrastive(self.view_weights.clone()),
-            Source::Function(_) => Quality::Judged { clustering: clustering()?, judge },
+            Source::Function(_) => Quality::Function { clustering: clustering()?, function },
             Source::Criterion(criterion) => {
                 Quality::Labels { clustering: clustering()?, criterion: *criterion, views: self.views() }
             }
         })
     }
 
-    fn views(&self) -> Vec<(Rows<'_>, f64)> {
+    fn views(&self) -> Vec<ScoredView<'_>> {
         let rows = |view: usize| match self.features.get(view) {
-            None => Rows::Walk(view),
-            Some(Features::Sparse(rows)) => Rows::Sparse(rows),
-            Some(Features::Dense(data, dimension)) => Rows::Dense(data, *dimension),
+            None => ViewRows::Walk(view),
+            Some(Features::Sparse(rows)) => ViewRows::Sparse(rows),
+            Some(Features::Dense(data, dimension)) => ViewRows::Dense(data, *dimension),
         };
-        self.view_weights.iter().enumerate().map(|(view, &weight)| (rows(view), weight)).collect()
+        self.view_weights.iter().enumerate().map(|(view, &weight)| ScoredView { rows: rows(view), weight }).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Strategies over sequences: `Beam`, `EpsilonGreedy`, `Mcts`, `RandomSequences`, `Exhaustive`.
 
-use mdt_core::search::{Beam, EpsilonGreedy, Exhaustive, Mcts, Random, Side, Strategy};
+use mdt_core::search::{Beam, EpsilonGreedy, Exhaustive, Mcts, RandomSequences, Side, Strategy};
 use numpy::PyReadonlyArray2;
 use pyo3::PyClass;
 use pyo3::exceptions::PyValueError;
@@ -75,20 +75,21 @@ impl PyMcts {
 
 /// Draw `n` sequences; row s of `probabilities` holds the probabilities of the members at step s.
 #[pyclass(name = "RandomSequences", module = "mdt_fast._core", frozen, extends = PyStrategy)]
-pub struct PyRandomSequences(Random);
+pub struct PyRandomSequences(RandomSequences);
 
 #[pymethods]
 impl PyRandomSequences {
     #[new]
     #[pyo3(signature = (*, n, probabilities, seed))]
     fn new(n: usize, probabilities: PyReadonlyArray2<'_, f64>, seed: u64) -> PyClassInitializer<Self> {
-        let random = Random { samples: n, probabilities: probabilities.as_array().iter().copied().collect(), seed };
+        let probabilities = probabilities.as_array().iter().copied().collect();
+        let random = RandomSequences { samples: n, probabilities, seed };
         strategy(Self(random.clone()), random)
     }
 
     /// Return the first sequence that the strategy draws.
     fn first(&self, n_members: usize) -> Vec<u16> {
-        self.0.word(0, n_members)
+        self.0.sequence(0, n_members)
     }
 }
 

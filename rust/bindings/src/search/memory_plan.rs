@@ -1,0 +1,34 @@
+//! `plan_candidates`: the memory that the evaluation of candidates takes.
+
+use mdt_core::search::plan_candidates as plan;
+use pyo3::prelude::*;
+
+/// Estimated bytes, stage by stage, and the number of candidates that are evaluated at the same time.
+#[pyclass(name = "CandidatePlan", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyCandidatePlan {
+    reordered_operators: u64,
+    solver: u64,
+    coordinates_and_labels: u64,
+    starting_block: u64,
+    at_once: usize,
+}
+
+/// Estimate the memory that the evaluation of candidates takes beside the operators.
+#[pyfunction]
+#[pyo3(signature = (n_samples, operator_bytes, n_components, item_size, n_threads))]
+pub fn plan_candidates(
+    n_samples: usize,
+    operator_bytes: u64,
+    n_components: usize,
+    item_size: usize,
+    n_threads: usize,
+) -> PyCandidatePlan {
+    let plan = plan(n_samples, operator_bytes, n_components, item_size, n_threads);
+    PyCandidatePlan {
+        reordered_operators: plan.reordered_operators,
+        solver: plan.solver,
+        coordinates_and_labels: plan.coordinates_and_labels,
+        starting_block: plan.starting_block,
+        at_once: plan.at_once,
+    }
+}
