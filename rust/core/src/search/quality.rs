@@ -4,8 +4,8 @@
 //! W -> leading coordinates -> k-means -> score of the labels on each view -> weighted average
 //! ```
 //!
-//! A criterion is evaluated on the rows of a walk or on features. The score of a walk does not depend
-//! on the order of the points, so walks are scored in the solver's order.
+//! A criterion is evaluated on the rows of a walk or on features. The score of a walk does not
+//! depend on the order of the points, so walks are scored in the solver's order.
 
 use super::clustering::{Clustered, Clustering};
 use crate::cluster::quality::Criterion;
@@ -85,7 +85,7 @@ impl<T: Real> Quality<'_, T> {
                 let labels = OrderedLabels::new(&clustered()?.labels, trajectory.set(), exec)?;
                 let n_labels = clustering.k_means.n_clusters;
                 let mut average = 0.0;
-                // A view of weight 0 is skipped: its score may be infinite.
+                // A view of weight 0 does not count, whatever its score.
                 for view in views.iter().filter(|view| view.weight > 0.0) {
                     average += view.weight * view.rows.score(*criterion, &labels, n_labels, exec)?;
                 }

@@ -1,16 +1,21 @@
 //! k-means: `k` centres that minimise `sum_i min_c |x_i - c|^2`.
 //!
-//! Greedy k-means++ seeds (Arthur and Vassilvitskii 2007; of `2 + ln k` candidates drawn by squared distance the one that
-//! lowers the sum most), then Lloyd's iteration, several starts, the best kept. A start costs O(n d k) for its seeds, times
-//! `2 + ln k`, and O(n d k) an iteration.
+//! Several runs of greedy k-means++ and Lloyd's iteration; the run with the smallest sum is kept.
+//! Cost of a run: O(n d k) for each of `2 + ln k` trials of the seeding, and O(n d k) an iteration.
 //!
-//! Why it looks as it does:
-//! - Points lie in blocks of lanes ([`lanes`](crate::ground::lanes)): distances need no horizontal sums, and give the same bits on
-//!   every machine. They are squared differences, not `|x|^2 - 2 x.c + |c|^2`: groups far from each other compared with their
-//!   size keep their structure.
-//! - Sums of clusters follow the points that move. Most iterations move few, and the first counts as a move for all.
-//! - Pieces of rows are cut by the size of the problem. Few points: starts run side by side, each on one thread. Many: one start
-//!   after the other, its pieces in parallel. Either way sums are added in the order of the pieces, so the bits are the same.
+//! - Points are stored in blocks of lanes ([`lanes`](crate::ground::lanes)): distances need no sums
+//!   across lanes and have the same bits on every machine.
+//! - Distances are squared differences, not `|x|^2 - 2 x.c + |c|^2`: groups that are far apart
+//!   compared with their size keep their structure.
+//! - The sizes of pieces depend on the problem alone. Few points: runs are parallel, each on one
+//!   thread. Many points: the pieces of one run are parallel. Sums are added in the order of the
+//!   pieces, so the bits do not depend on threads.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `run` | the state of one run |
+//! | `seeding` | greedy k-means++ |
+//! | `lloyd` | Lloyd's iteration |
 
 mod lloyd;
 mod run;
@@ -27,50 +32,53 @@ use crate::ground::random::Stream;
 use crate::{Error, Real, Result};
 use run::Run;
 
-/// Multiplications that make a piece worth handing to another thread.
+/// Multiplications in a piece, so that another thread is worth its start.
 const WORK_PER_PIECE: usize = 1 << 19;
-/// Rows in a piece, at least: each keeps sums of all clusters.
+/// Smallest number of rows in a piece: each piece holds the sums of all clusters.
 const ROWS_PER_PIECE: usize = 1024;
-/// Pieces at most, for the same reason.
+/// Largest number of pieces, for the same reason.
 const MAX_PIECES: usize = 128;
-/// Up to so many points starts run side by side: each holds 12 bytes a point and more for its seeds.
+/// Up to this many points runs are parallel: each holds 12 bytes a point and the trials of its
+/// seeding.
 const SMALL: usize = 1 << 16;
-/// The label of a point without a cluster.
+/// The label of a point without cluster.
 const NONE: u32 = u32::MAX;
 
-/// What to look for and when to stop.
+/// Settings of k-means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KMeansSettings {
     /// Number of clusters.
     pub n_clusters: usize,
-    /// Number of starts.
+    /// Number of runs.
     pub n_init: usize,
-    /// Iterations of each start, at most.
+    /// Largest number of iterations of a run.
     pub max_iterations: usize,
-    /// A start ends when its centres move (sum of squared distances) by no more than this times the mean variance of a coordinate.
+    /// A run ends if the sum of squared shifts of the centres is at most this times the mean
+    /// variance of a coordinate.
     pub tolerance: f64,
-    /// Everything random depends on it.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// The best of the starts.
+/// The best run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KMeans {
-    /// Cluster of each point, all of `0..n_clusters` in order of their first point; the nearest centre, the smaller index of equals.
+    /// Cluster of each point, its nearest centre; clusters are numbered by their first point.
     pub labels: Vec<u32>,
-    /// Centres, one after the other.
+    /// Row-major centres.
     pub centers: Vec<f64>,
     /// Sum of squared distances to the centres.
     pub inertia: f64,
-    /// Iterations of this start.
+    /// Number of iterations of this run.
     pub iterations: usize,
-    /// Did the start end before its iterations were used up?
+    /// True if the run ended before `max_iterations`.
     pub converged: bool,
 }
 
-/// Clusters `points`, `n * dimension` numbers, a point after the other.
+/// Clusters row-major `points`.
 ///
-/// An error if a coordinate is not finite, or if there are fewer distinct points than clusters.
+/// Returns an error if a coordinate is not finite or if there are fewer distinct points than
+/// clusters.
 pub fn k_means<T: Real>(points: &[T], dimension: usize, settings: &KMeansSettings, exec: &Exec) -> Result<KMeans> {
     let n = points.len().checked_div(dimension).unwrap_or(0);
     let k = settings.n_clusters;
@@ -96,24 +104,24 @@ pub fn k_means<T: Real>(points: &[T], dimension: usize, settings: &KMeansSetting
     Ok(problem.finish(&best, &frame))
 }
 
-/// What all starts share.
+/// What all runs share.
 struct Problem<'a> {
     lanes: &'a Lanes,
     n: usize,
     dimension: usize,
     rows_per_piece: usize,
     settings: &'a KMeansSettings,
-    /// Centres that move by no more than this (squared) have come to tolerance.
+    /// Sum of squared shifts up to which centres count as resting.
     tolerance: f64,
 }
 
 impl<'a> Problem<'a> {
     fn new(lanes: &'a Lanes, n: usize, dimension: usize, settings: &'a KMeansSettings, exec: &Exec) -> Result<Self> {
         let rows = (WORK_PER_PIECE / (dimension * settings.n_clusters)).max(ROWS_PER_PIECE).max(n.div_ceil(MAX_PIECES));
-        // Pieces of one size, and whole blocks.
+        // Pieces of equal size, in whole blocks of lanes.
         let rows_per_piece = n.div_ceil(n.div_ceil(rows)).next_multiple_of(LANES);
         let mut problem = Self { lanes, n, dimension, rows_per_piece, settings, tolerance: 0.0 };
-        // The frame's mean is that of the points, so the mean square is the variance.
+        // The points are centred, so the mean square is the variance.
         let squares = exec.map(n.div_ceil(rows_per_piece), |p| {
             let rows = problem.rows(p);
             Ok(lanes.blocks(rows.start, rows.len()).iter().map(|x| x * x).sum::<f64>())
@@ -122,13 +130,13 @@ impl<'a> Problem<'a> {
         Ok(problem)
     }
 
-    /// Rows of a piece.
+    /// The rows of a piece.
     fn rows(&self, piece: usize) -> Range<usize> {
         let first = piece * self.rows_per_piece;
         first..(first + self.rows_per_piece).min(self.n)
     }
 
-    /// The first of the starts with the smallest inertia.
+    /// The first run with the smallest inertia.
     fn best_run(&self, exec: &Exec) -> Result<Run<'_>> {
         let better = |best: Run<'a>, next: Run<'a>| if next.inertia < best.inertia { next } else { best };
         let count = self.settings.n_init;
@@ -147,7 +155,9 @@ impl<'a> Problem<'a> {
         Ok(start)
     }
 
-    /// Numbers clusters by their first point, so that equal partitions have equal labels, and leaves the frame.
+    /// Numbers clusters by their first point and converts centres to the units of the data.
+    ///
+    /// Equal partitions have equal labels.
     fn finish(&self, start: &Run<'_>, frame: &Frame) -> KMeans {
         let (k, d) = (self.settings.n_clusters, self.dimension);
         let mut number = vec![NONE; k];

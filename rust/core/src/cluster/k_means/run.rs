@@ -1,25 +1,26 @@
-//! The state of one start.
+//! The state of one run of k-means.
 
 use super::{NONE, Problem};
 use crate::ground::lanes::{LANES, Lanes};
 
-/// Consecutive rows of a start. Arrays by row are filled up to whole blocks.
+/// Consecutive rows. Arrays with an element for each row are padded to whole blocks of lanes.
 pub(super) struct Piece<'a> {
     pub blocks: &'a [f64],
     pub count: usize,
     pub labels: Vec<u32>,
     /// Squared distance to the nearest centre.
     pub distances: Vec<f64>,
-    /// While seeding: the distances if a candidate were a centre, lane by lane for each candidate, and their sums.
+    /// During seeding: distances with each candidate as an additional centre, lane by lane, and
+    /// their sums.
     pub trials: Vec<f64>,
     pub potentials: Vec<f64>,
     pub inertia: f64,
-    /// What the points that changed cluster add to sums and counts.
+    /// Changes of sums and counts by the points that changed their cluster.
     pub moved: ClusterSums,
     pub changed: usize,
 }
 
-/// Sums and numbers of points of each cluster.
+/// Sum and number of the points of each cluster.
 #[derive(Clone)]
 pub(super) struct ClusterSums {
     pub sums: Vec<f64>,
@@ -41,7 +42,7 @@ impl ClusterSums {
         self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
     }
 
-    /// Takes a point from one cluster (if it had one) to another.
+    /// Moves a point from its cluster, if it has one, to another.
     #[inline(always)]
     pub fn move_point(&mut self, from: u32, to: usize, point: impl ExactSizeIterator<Item = f64>) {
         let d = point.len();
@@ -59,7 +60,7 @@ impl ClusterSums {
     }
 }
 
-/// One start on its way.
+/// One run.
 pub(super) struct Run<'a> {
     pub lanes: &'a Lanes,
     pub pieces: Vec<Piece<'a>>,
@@ -82,7 +83,7 @@ impl<'a> Run<'a> {
             let count = rows.len();
             let places = count.next_multiple_of(LANES);
             let mut distances = vec![f64::INFINITY; places];
-            // Places without a point must not count while seeding.
+            // Padding must not count during seeding.
             distances[count..].fill(0.0);
             Piece {
                 blocks: problem.lanes.blocks(rows.start, count),

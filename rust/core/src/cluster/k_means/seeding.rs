@@ -1,4 +1,10 @@
-//! Greedy k-means++: the centres to begin with.
+//! Greedy k-means++: the initial centres.
+//!
+//! Each further centre is the best of `2 + ln k` candidates, drawn with probabilities proportional
+//! to their squared distance to the nearest centre: the one that lowers the sum of these distances
+//! most.
+//!
+//! Reference: Arthur and Vassilvitskii 2007, "k-means++: the advantages of careful seeding".
 
 use super::run::{Piece, Run};
 use crate::ground::exec::Exec;
@@ -7,7 +13,7 @@ use crate::ground::random::Stream;
 use crate::{Error, Result};
 
 impl Run<'_> {
-    /// Chooses the centres to begin with.
+    /// Chooses the initial centres.
     pub fn seed(&mut self, random: &mut Stream, exec: &Exec) -> Result<()> {
         let trials = 2 + (self.k as f64).ln() as usize;
         let mut candidates = vec![random.below(self.n)];
@@ -28,7 +34,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The point at which the running sum of squared distances passes `target`; one at a positive distance in any case.
+    /// The point at which the cumulative squared distance exceeds `target`, always at a positive
+    /// distance.
     fn draw(&self, mut target: f64) -> usize {
         let mut chosen = 0;
         for (p, piece) in self.pieces.iter().enumerate() {
@@ -56,7 +63,8 @@ impl Run<'_> {
         chosen * self.rows_per_piece + last
     }
 
-    /// Takes the candidate that leaves the smallest sum of squared distances, and says which it was.
+    /// Adds the candidate with the smallest sum of squared distances as a centre; returns its
+    /// number.
     fn try_candidates(&mut self, candidates: &[usize], exec: &Exec) -> Result<usize> {
         let d = self.dimension;
         let mut tiles = empty_tiles(candidates.len(), d);
@@ -88,7 +96,8 @@ impl Run<'_> {
     }
 }
 
-/// Distances of a piece to candidates, as a type: [`pulp`] compiles it for each vector width.
+/// Distances of a piece to candidates. A type instead of a closure: [`pulp`] compiles a type for
+/// each vector width.
 struct TryCandidates<'a, 'b> {
     piece: &'a mut Piece<'b>,
     tiles: &'a [f64],

@@ -1,4 +1,4 @@
-//! Blocks of points that meet.
+//! Comparison of blocks of points by panels of products.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) struct PanelScratch<E> {
     pub products: Vec<E>,
 }
 
-/// What blocks need when they meet.
+/// The points and the screen that all blocks share.
 pub(super) struct BlockScan<'a, P, S> {
     pub points: &'a P,
     pub screen: &'a S,
@@ -22,7 +22,7 @@ pub(super) struct BlockScan<'a, P, S> {
 }
 
 impl<P: Keys, S> BlockScan<'_, P, S> {
-    /// Every block with itself, then every pair of them.
+    /// Compares every block with itself, then every pair of blocks.
     pub fn within<E: Real>(&self, team: &mut [Queries<E>], scratch: &mut PanelScratch<E>) -> Result<()>
     where
         S: Screen<E>,
@@ -38,7 +38,7 @@ impl<P: Keys, S> BlockScan<'_, P, S> {
         Ok(())
     }
 
-    /// Every block of one team with every block of the other.
+    /// Compares every block of one team with every block of the other.
     pub fn between<E: Real>(
         &self,
         team: &mut [Queries<E>],
