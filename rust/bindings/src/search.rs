@@ -5,6 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use mdt_core::graph::neighbours::Features as CoreFeatures;
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
 use mdt_core::cluster::k_means::KMeansSettings;
@@ -392,8 +393,8 @@ impl PyScoring {
     fn views(&self) -> Vec<ScoredView<'_>> {
         let rows = |view: usize| match self.features.get(view) {
             None => ViewRows::Walk(view),
-            Some(Features::Dense(data, dimension)) => ViewRows::Dense(data, *dimension),
-            Some(Features::Sparse(rows)) => ViewRows::Sparse(rows),
+            Some(Features::Dense(data, dimension)) => ViewRows::Features(CoreFeatures::Dense { data, dimension: *dimension }),
+            Some(Features::Sparse(rows)) => ViewRows::Features(CoreFeatures::Sparse(rows)),
         };
         self.view_weights.iter().enumerate().map(|(view, &weight)| ScoredView { rows: rows(view), weight }).collect()
     }

@@ -10,7 +10,6 @@
 use super::clustering::{Clustered, Clustering};
 use crate::cluster::quality::Criterion;
 use crate::graph::neighbours::Features;
-use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
@@ -21,10 +20,8 @@ use crate::{Contrastive, Error, Real, Result};
 pub enum ViewRows<'a> {
     /// Rows of the stored matrix with this index.
     Walk(usize),
-    /// Row-major features and their number of columns.
-    Dense(&'a [f64], usize),
-    /// Sparse features.
-    Sparse(&'a Csr<f64>),
+    /// Features of the view.
+    Features(Features<'a, f64>),
 }
 
 /// One view of an average score.
@@ -125,14 +122,12 @@ impl ViewRows<'_> {
         n_labels: usize,
         exec: &Exec,
     ) -> Result<f64> {
-        let given = &labels.given_order;
         match *self {
             Self::Walk(walk) => {
                 let rows = Features::Sparse(labels.set.walks()[walk].matrix());
                 criterion.of(rows, labels.solver_order, n_labels, exec)
             }
-            Self::Dense(data, dimension) => criterion.of(Features::Dense { data, dimension }, given, n_labels, exec),
-            Self::Sparse(rows) => criterion.of(Features::Sparse(rows), given, n_labels, exec),
+            Self::Features(rows) => criterion.of(rows, &labels.given_order, n_labels, exec),
         }
     }
 }

@@ -285,7 +285,7 @@ fn labels_of_reordered_sets_are_in_the_given_order() {
         criterion: Criterion::CalinskiHarabasz,
         views: vec![
             ScoredView { rows: ViewRows::Walk(0), weight: 0.5 },
-            ScoredView { rows: ViewRows::Dense(&features, 1), weight: 0.5 },
+            ScoredView { rows: ViewRows::Features(Features::Dense { data: &features, dimension: 1 }), weight: 0.5 },
         ],
     };
     let observer = |_: &[u16], _: Score| ();

@@ -29,8 +29,8 @@ impl Run<'_> {
     /// Assigns every point to its nearest centre; returns true if a label changed.
     pub fn assign(&mut self, exec: &Exec) -> Result<bool> {
         exec.check()?;
-        let d = self.dimension;
-        let mut tiles = empty_tiles(self.k, d);
+        let d = self.problem.dimension;
+        let mut tiles = empty_tiles(self.problem.k, d);
         for (c, center) in self.centers.chunks_exact(d).enumerate() {
             put(&mut tiles[c / TILE * TILE * d..], c % TILE, center.iter().copied());
         }
@@ -57,8 +57,8 @@ impl Run<'_> {
     /// Such a point at a positive distance exists because there are at least as many distinct
     /// points as clusters.
     fn refill_empty(&mut self) -> bool {
-        let d = self.dimension;
-        let empty: Vec<usize> = (0..self.k).filter(|&c| self.clusters.counts[c] == 0).collect();
+        let d = self.problem.dimension;
+        let empty: Vec<usize> = (0..self.problem.k).filter(|&c| self.clusters.counts[c] == 0).collect();
         for &c in &empty {
             let mut farthest = (0, 0, -1.0);
             for (p, piece) in self.pieces.iter().enumerate() {
@@ -70,7 +70,7 @@ impl Run<'_> {
                 }
             }
             let (p, i, distance) = farthest;
-            let point: Vec<f64> = self.lanes.point(p * self.rows_per_piece + i).collect();
+            let point: Vec<f64> = self.problem.lanes.point(p * self.problem.rows_per_piece + i).collect();
             let piece = &mut self.pieces[p];
             self.clusters.move_point(piece.labels[i], c, point.iter().copied());
             piece.labels[i] = c as u32;
@@ -84,7 +84,10 @@ impl Run<'_> {
     /// Moves centres to the means of their points; returns the sum of squared shifts.
     fn update(&mut self) -> f64 {
         let mut shift = 0.0;
-        let lines = self.centers.chunks_exact_mut(self.dimension).zip(self.clusters.sums.chunks_exact(self.dimension));
+        let lines = self
+            .centers
+            .chunks_exact_mut(self.problem.dimension)
+            .zip(self.clusters.sums.chunks_exact(self.problem.dimension));
         for ((center, sums), &count) in lines.zip(&self.clusters.counts) {
             for (c, sum) in center.iter_mut().zip(sums) {
                 let mean = sum / count as f64;

@@ -1,7 +1,12 @@
 //! The state of one run of k-means.
 
-use super::{NONE, Problem};
-use crate::ground::lanes::{LANES, Lanes};
+use std::ops::Range;
+
+use super::problem::Problem;
+use crate::ground::lanes::LANES;
+
+/// The label of a point without cluster.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// Consecutive rows. Arrays with an element for each row are padded to whole blocks of lanes.
 pub(super) struct Piece<'a> {
@@ -62,12 +67,8 @@ impl ClusterSums {
 
 /// One run.
 pub(super) struct Run<'a> {
-    pub lanes: &'a Lanes,
+    pub problem: &'a Problem<'a>,
     pub pieces: Vec<Piece<'a>>,
-    pub rows_per_piece: usize,
-    pub n: usize,
-    pub k: usize,
-    pub dimension: usize,
     pub centers: Vec<f64>,
     pub clusters: ClusterSums,
     pub inertia: f64,
@@ -76,10 +77,9 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(problem: &Problem<'a>) -> Self {
-        let (n, k, dimension) = (problem.n, problem.settings.n_clusters, problem.dimension);
-        let piece = |p| {
-            let rows = problem.rows(p);
+    pub fn new(problem: &'a Problem<'a>) -> Self {
+        let sums = ClusterSums::new(problem.k, problem.dimension);
+        let piece = |rows: Range<usize>| {
             let count = rows.len();
             let places = count.next_multiple_of(LANES);
             let mut distances = vec![f64::INFINITY; places];
@@ -93,19 +93,15 @@ impl<'a> Run<'a> {
                 trials: Vec::new(),
                 potentials: Vec::new(),
                 inertia: 0.0,
-                moved: ClusterSums::new(k, dimension),
+                moved: sums.clone(),
                 changed: 0,
             }
         };
         Self {
-            lanes: problem.lanes,
-            pieces: (0..n.div_ceil(problem.rows_per_piece)).map(piece).collect(),
-            rows_per_piece: problem.rows_per_piece,
-            n,
-            k,
-            dimension,
-            centers: Vec::with_capacity(k * dimension),
-            clusters: ClusterSums::new(k, dimension),
+            problem,
+            pieces: problem.pieces().map(piece).collect(),
+            centers: Vec::with_capacity(sums.sums.len()),
+            clusters: sums,
             inertia: 0.0,
             iterations: 0,
             converged: false,

@@ -15,20 +15,20 @@ use crate::{Error, Result};
 impl Run<'_> {
     /// Chooses the initial centres.
     pub fn seed(&mut self, random: &mut Stream, exec: &Exec) -> Result<()> {
-        let trials = 2 + (self.k as f64).ln() as usize;
-        let mut candidates = vec![random.below(self.n)];
-        for c in 0..self.k {
+        let trials = 2 + (self.problem.k as f64).ln() as usize;
+        let mut candidates = vec![random.below(self.problem.n)];
+        for c in 0..self.problem.k {
             if c > 0 {
                 let total: f64 = self.pieces.iter().map(|piece| piece.potentials[0]).sum();
                 if total <= 0.0 {
-                    let k = self.k;
+                    let k = self.problem.k;
                     let message = format!("n_clusters: expected at most {c}, the number of distinct points, got {k}");
                     return Err(Error::Invalid(message));
                 }
                 candidates = (0..trials).map(|_| self.draw(random.uniform() * total)).collect();
             }
             let best = self.try_candidates(&candidates, exec)?;
-            self.centers.extend(self.lanes.point(candidates[best]));
+            self.centers.extend(self.problem.lanes.point(candidates[best]));
         }
         self.pieces.iter_mut().for_each(|piece| piece.trials = Vec::new());
         Ok(())
@@ -60,16 +60,16 @@ impl Run<'_> {
                 }
             }
         }
-        chosen * self.rows_per_piece + last
+        chosen * self.problem.rows_per_piece + last
     }
 
     /// Adds the candidate with the smallest sum of squared distances as a centre; returns its
     /// number.
     fn try_candidates(&mut self, candidates: &[usize], exec: &Exec) -> Result<usize> {
-        let d = self.dimension;
+        let d = self.problem.dimension;
         let mut tiles = empty_tiles(candidates.len(), d);
         for (t, &candidate) in candidates.iter().enumerate() {
-            put(&mut tiles[t / TILE * TILE * d..], t % TILE, self.lanes.point(candidate));
+            put(&mut tiles[t / TILE * TILE * d..], t % TILE, self.problem.lanes.point(candidate));
         }
         let count = candidates.len();
         exec.for_pieces(

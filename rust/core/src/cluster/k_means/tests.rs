@@ -40,18 +40,17 @@ fn every_distinct_point_may_be_a_cluster() {
 fn empty_clusters_get_the_farthest_points() {
     let exec = Exec::with_threads(1);
     let points = [0.0, 1.0, 2.0, 10.0, 11.0];
-    let settings = settings(3);
     let frame = Frame::new(&points, 1, &exec).unwrap();
     let lanes = Lanes::new(&points, &frame, 1, 5, Some, &exec).unwrap();
-    let problem = Problem::new(&lanes, 5, 1, &settings, &exec).unwrap();
-    let mut start = Run::new(&problem);
+    let problem = Problem::new(&lanes, 5, 1, 3);
+    let mut run = Run::new(&problem);
     // Two centres so far away that they are nearest to no point.
-    start.centers = vec![0.0, 1e6, -1e6];
-    start.assign(&exec).unwrap();
-    assert!(start.clusters.counts.iter().all(|&c| c > 0));
-    start.iterate(100, 0.0, &exec).unwrap();
-    assert!(start.converged);
-    assert!(start.clusters.counts.iter().all(|&c| c > 0));
+    run.centers = vec![0.0, 1e6, -1e6];
+    run.assign(&exec).unwrap();
+    assert!(run.clusters.counts.iter().all(|&c| c > 0));
+    run.iterate(100, 0.0, &exec).unwrap();
+    assert!(run.converged);
+    assert!(run.clusters.counts.iter().all(|&c| c > 0));
 }
 
 #[test]

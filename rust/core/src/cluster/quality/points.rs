@@ -10,7 +10,7 @@
 //! The bracket cancels if the row covers almost all of the mean; then both are merged entry by
 //! entry.
 
-use crate::graph::neighbours::Features;
+use crate::graph::neighbours::{Features, Metric, sparse_key};
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::ground::frame::{Frame, exponent_of, power_of_two};
@@ -187,7 +187,7 @@ impl<'a, T: Real> FramedPoints<'a, T> {
                         (near + rest).sqrt()
                     } else {
                         let entries: Vec<f64> = entries.iter().map(|v| scale * v.to_f64()).collect();
-                        merged_distance((row, &entries), (&mean.columns, &mean.values)).sqrt()
+                        sparse_key(Metric::Euclidean, (row, &entries), (&mean.columns, &mean.values)).sqrt()
                     }
                 }
             };
@@ -206,7 +206,7 @@ impl Mean {
         if self.columns.is_empty() && other.columns.is_empty() {
             return squared_distance(self.values.iter().copied(), &other.values);
         }
-        merged_distance((&self.columns, &self.values), (&other.columns, &other.values))
+        sparse_key(Metric::Euclidean, (&self.columns, &self.values), (&other.columns, &other.values))
     }
 
     /// Computes `sum_c n_c |m_c - m|^2` with the mean `m` of all points.
@@ -236,19 +236,4 @@ impl Mean {
 
 fn squared_distance(a: impl Iterator<Item = f64>, b: &[f64]) -> f64 {
     a.zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
-/// The squared distance of two sparse rows, merged entry by entry.
-pub(super) fn merged_distance(a: (&[u32], &[f64]), b: (&[u32], &[f64])) -> f64 {
-    let (mut i, mut j, mut sum) = (0, 0, 0.0);
-    while i < a.0.len() || j < b.0.len() {
-        let left = a.0.get(i).copied().unwrap_or(u32::MAX);
-        let right = b.0.get(j).copied().unwrap_or(u32::MAX);
-        let x = if left <= right { a.1[i] } else { 0.0 };
-        let y = if right <= left { b.1[j] } else { 0.0 };
-        sum += (x - y) * (x - y);
-        i += usize::from(left <= right);
-        j += usize::from(right <= left);
-    }
-    sum
 }

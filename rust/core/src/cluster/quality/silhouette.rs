@@ -14,8 +14,8 @@
 //! Reference: Rousseeuw 1987, doi:10.1016/0377-0427(87)90125-7.
 
 use super::partition::Partition;
-use super::points::{FramedPoints, merged_distance};
-use crate::graph::neighbours::Features;
+use super::points::FramedPoints;
+use crate::graph::neighbours::{Features, Metric, sparse_key};
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
@@ -247,7 +247,7 @@ fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partit
                     }
                     if is_cancelled(norms[i] + norms[o], products[o]) {
                         cancelled -= 1;
-                        distances[o] = merged_distance((own_columns, own_values), rows.row(o)).sqrt();
+                        distances[o] = sparse_key(Metric::Euclidean, (own_columns, own_values), rows.row(o)).sqrt();
                     }
                 }
                 let mut first = 0;

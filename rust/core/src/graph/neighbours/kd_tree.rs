@@ -8,9 +8,8 @@
 //! References: Bentley 1975, doi:10.1145/361002.361007; Friedman, Bentley and Finkel 1977,
 //! doi:10.1145/355744.355745.
 
-use super::NeighbourRow;
 use super::metric::sum_terms;
-use super::nearest::Nearest;
+use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};

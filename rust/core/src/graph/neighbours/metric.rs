@@ -91,7 +91,7 @@ pub(super) fn sum_terms(len: usize, term: impl Fn(usize) -> f64) -> f64 {
 }
 
 /// The key of two sparse points; entries are visited by ascending column.
-pub(super) fn sparse_key(metric: Metric, (a, x): (&[u32], &[f64]), (b, y): (&[u32], &[f64])) -> f64 {
+pub(crate) fn sparse_key(metric: Metric, (a, x): (&[u32], &[f64]), (b, y): (&[u32], &[f64])) -> f64 {
     let power = |difference: f64| if metric.is_squared() { difference * difference } else { difference.abs() };
     let (mut p, mut q, mut sum) = (0, 0, 0.0);
     while p < a.len() && q < b.len() {

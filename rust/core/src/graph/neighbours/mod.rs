@@ -29,11 +29,12 @@ mod screen;
 pub use approximate::ApproximateSettings;
 pub use cross::{ChosenBy, CrossTable, Reach, cross_neighbours};
 pub use metric::Metric;
+pub(crate) use metric::sparse_key;
 pub use points::Features;
 
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
-use nearest::Nearest;
+use nearest::NeighbourRow;
 use points::{Keys, Points};
 
 /// Up to this many dimensions the tree is faster than the scan (measured: `benches/RESULTS.md`).
@@ -74,22 +75,6 @@ pub struct NeighbourTable {
     /// Data of extreme scale are rescaled before squaring: the true distance is `distance *
     /// 2^exponent`.
     pub exponent: i32,
-}
-
-/// One row of a table.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct NeighbourRow {
-    /// (distance, index), nearest first.
-    pub neighbours: Vec<(f64, u32)>,
-    /// Smallest positive distance.
-    pub nearest_positive: f64,
-}
-
-impl From<Nearest> for NeighbourRow {
-    fn from(nearest: Nearest) -> Self {
-        let nearest_positive = nearest.smallest_positive();
-        Self { neighbours: nearest.into_sorted(), nearest_positive }
-    }
 }
 
 /// Finds the `k` nearest other points of each point.

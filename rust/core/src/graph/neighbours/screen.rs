@@ -36,17 +36,19 @@ const PANEL_BYTES: usize = 1 << 22;
 const ROWS_PER_PIECE: usize = 512;
 
 /// Points with lower bounds of their squared distances.
-pub(super) trait Screen<E: Real>: Sync {
+pub(super) trait Screen: Sync {
+    /// Precision of the products.
+    type Element: Real;
     /// Norms and error bounds of the points.
-    fn bounds(&self) -> &Bounds<E>;
+    fn bounds(&self) -> &Bounds<Self::Element>;
     /// Number of queries in a panel.
     fn lanes(&self) -> usize {
         LANES
     }
     /// Loads the coordinates of up to [`Self::lanes`] queries in the layout of [`Self::products`].
-    fn load(&self, queries: Range<usize>, panel: &mut Vec<E>);
+    fn load(&self, queries: Range<usize>, panel: &mut Vec<Self::Element>);
     /// `out[r * lanes + l] = point_r . query_l`.
-    fn products(&self, panel: &[E], lanes: usize, points: Range<usize>, out: &mut [E]);
+    fn products(&self, panel: &[Self::Element], lanes: usize, points: Range<usize>, out: &mut [Self::Element]);
 }
 
 /// The terms of the lowered distance that do not depend on pairs.
@@ -220,7 +222,9 @@ impl<E: Real> DenseScreen<E> {
     }
 }
 
-impl<E: Real> Screen<E> for DenseScreen<E> {
+impl<E: Real> Screen for DenseScreen<E> {
+    type Element = E;
+
     fn bounds(&self) -> &Bounds<E> {
         &self.bounds
     }
@@ -262,7 +266,9 @@ pub(super) fn sparse_squared_norms(points: &SparsePoints) -> Vec<f64> {
     (0..points.rows.n_rows()).map(|i| points.rows.row(i).1.iter().map(|v| v * v).sum()).collect()
 }
 
-impl<E: Real> Screen<E> for SparseScreen<E> {
+impl<E: Real> Screen for SparseScreen<E> {
+    type Element = E;
+
     fn bounds(&self) -> &Bounds<E> {
         &self.bounds
     }

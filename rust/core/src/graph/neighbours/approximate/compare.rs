@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
-use super::smallest::{Smallest, for_each_place};
+use super::smallest::{GROUP_SIZE, Smallest, for_each_place};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
@@ -19,9 +19,6 @@ const ROWS_PER_PRODUCT: usize = 512;
 const VALUES_PER_PRODUCT: usize = 1 << 18;
 /// Number of pairs between the prefetch of a row and its use.
 const PREFETCH_AHEAD: usize = 8;
-/// Number of values tested together: few pairs pass, and the test of a group uses vector
-/// instructions.
-pub(super) const GROUP_SIZE: usize = 32;
 
 /// Points and their possible neighbours.
 #[derive(Clone, Copy)]

@@ -31,8 +31,7 @@ mod probes;
 mod reduction;
 mod smallest;
 
-use super::NeighbourRow;
-use super::nearest::Nearest;
+use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
 use super::scan;
 use super::screen::{Centred, is_fine_enough};

@@ -2,9 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::compare::GROUP_SIZE;
 use crate::Real;
 
+/// Number of values tested together: few pairs pass, and the test of a group uses vector
+/// instructions.
+pub(super) const GROUP_SIZE: usize = 32;
 /// Number of values in each group from which a first threshold is computed.
 const SMALLEST_OF: usize = 16;
 

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::edges::{ChosenBy, NewRow, Reach};
 use super::pair::{CentredBlock, Pair};
-use super::{ChosenBy, Reach};
 use crate::graph::neighbours::nearest::Nearest;
 use crate::graph::neighbours::scan::{GROUP, set_bits, which};
 use crate::graph::neighbours::screen::gamma;
@@ -208,12 +208,4 @@ impl Query {
         });
         Ok(NewRow { edges, nearest: first, scale })
     }
-}
-
-/// The edges of one new point, by ascending index.
-#[derive(Debug, Clone, Default)]
-pub(super) struct NewRow {
-    pub edges: Vec<(u32, f64, ChosenBy)>,
-    pub nearest: u32,
-    pub scale: f64,
 }

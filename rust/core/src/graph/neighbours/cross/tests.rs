@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::graph::neighbours::{Method, NeighbourTable, nearest_neighbours};
+use crate::ground::csr::Csr;
 
 fn exec() -> Exec {
     Exec::with_threads(2)

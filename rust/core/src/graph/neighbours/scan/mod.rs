@@ -29,8 +29,7 @@ pub(super) use groups::{GROUP, set_bits, which};
 use queries::{FinishQueries, Queries};
 use round_robin::{for_each_round, into_teams};
 
-use super::NeighbourRow;
-use super::nearest::Nearest;
+use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys, SparsePoints};
 use super::screen::{Centred, DenseScreen, Screen, SparseScreen, is_fine_enough, sparse_squared_norms};
 use crate::ground::exec::Exec;
@@ -120,7 +119,7 @@ impl<P: Keys> pulp::WithSimd for CompareAll<'_, P> {
 }
 
 /// Compares exactly the pairs that pass the screen.
-fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
+fn screened<S: Screen>(points: &impl Keys, screen: &S, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     let n = points.len();
     let teams = (TEAMS_PER_THREAD * exec.threads()).max(TEAMS);
     let lanes = screen.lanes().min(n.div_ceil(teams).next_multiple_of(GROUP));
@@ -128,12 +127,12 @@ fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec
     let blocks: Vec<_> = blocks.map(|queries| Queries::new(queries, k)).collect();
     let mut teams = into_teams(blocks, teams);
     let scan = BlockScan { points, screen, exec };
-    let scratch = || PanelScratch { panel: Vec::new(), products: vec![E::ZERO; lanes * lanes] };
+    let scratch = || PanelScratch { panel: Vec::new(), products: vec![Real::ZERO; lanes * lanes] };
     exec.for_pieces(&mut teams, 1, scratch, |_, team, scratch| scan.within(&mut team[0], scratch))?;
     for_each_round(&mut teams, |pairs| {
         exec.for_pieces(pairs, 1, scratch, |_, pair, scratch| scan.between(pair[0].0, pair[0].1, scratch))
     })?;
-    let mut queries: Vec<Queries<E>> = teams.into_iter().flatten().collect();
+    let mut queries: Vec<Queries<S::Element>> = teams.into_iter().flatten().collect();
     queries.sort_unstable_by_key(|queries| queries.first);
     let mut found: Vec<Vec<NeighbourRow>> = vec![Vec::new(); queries.len()];
     let mut tasks: Vec<_> = queries.iter_mut().zip(&mut found).collect();

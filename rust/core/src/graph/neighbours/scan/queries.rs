@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::groups::{GROUP, set_bits, which};
 use crate::Real;
-use crate::graph::neighbours::NeighbourRow;
-use crate::graph::neighbours::nearest::Nearest;
+use crate::graph::neighbours::nearest::{Nearest, NeighbourRow};
 use crate::graph::neighbours::points::Keys;
 use crate::graph::neighbours::screen::Bounds;
 
