@@ -1,8 +1,9 @@
-//! The kernels that users wait for: `cargo bench --bench kernels`.
+//! Time of the main kernels: `cargo bench --bench kernels`.
 //!
-//! Seeds are constant. Sizes: walks of 100,000 states, 15 neighbours and the point itself a row, `f64`, blocks of 1, 8
-//! and 32 columns; neighbours of 5,000 points in 100 dimensions and of 20,000 in 3, 15 each; the product of two steps on
-//! 10,000 states. One thread, so that figures compare between machines.
+//! Seeds are constant. Sizes: walks of 100,000 states with 16 entries a row in double precision,
+//! blocks of 1, 8 and 32 columns; 15 neighbours of 5,000 points in 100 dimensions and of 20,000
+//! points in 3 dimensions; the product of two steps on 10,000 states. One thread, so that machines
+//! are comparable.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -31,17 +32,17 @@ fn uniform(len: usize, mut seed: u64) -> Vec<f64> {
     (0..len).map(|_| (random(&mut seed) >> 11) as f64 / (1_u64 << 53) as f64).collect()
 }
 
-/// Where the neighbours of a state are.
+/// Positions of the neighbours of a state.
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    /// Anywhere: every read misses the cache, as in data of no particular order.
+    /// At random: every read misses the cache, as for data without an order.
     Scattered,
-    /// Next to it on a ring, as in data sorted along a curve.
+    /// Adjacent on a ring, as for data sorted along a curve.
     Local,
 }
 
-/// A walk with equal chances of the point itself and of its neighbours. Its degrees are equal and are given, so that
-/// transposed products run as those of a reversible walk do.
+/// A walk with equal probabilities of the state and its neighbours. The equal degrees are given, so
+/// that transposed products are those of a reversible walk.
 fn walk(n: usize, order: Order, mut seed: u64) -> Arc<Transition<f64>> {
     let mut indices = Vec::with_capacity(n * (NEIGHBOURS + 1));
     for i in 0..n {

@@ -1,8 +1,12 @@
-//! What many clusterings of the same points agree on, without any N x N matrix.
+//! Consensus of several clusterings of the same points.
 //!
-//! `H` has a column for each cluster of each clustering, 1 where a point belongs to it: `(H H^T)_ij` is the number of clusterings that put
-//! `i` and `j` together. Its leading eigenvectors, which are the leading left singular vectors of `H`, are coordinates in which points
-//! that are often together are close. A product with `H H^T` is two passes over the labels: sums over clusters, and back.
+//! `H` has one column for each cluster of each of `m` clusterings, with 1 for the points of the
+//! cluster. `(H H^T)_ij` is the number of clusterings in which `i` and `j` share a cluster. The
+//! leading eigenvectors of `H H^T / m` are coordinates in which such points are close. A product
+//! with this matrix is two passes over the labels: sums over clusters, then sums over the clusters
+//! of each point. Cost: O(n m) a column; no N x N matrix is stored.
+//!
+//! Reference: Strehl and Ghosh 2002, JMLR 3:583-617.
 
 use crate::ground::exec::Exec;
 use crate::spectral::linear_map::LinearMap;
@@ -10,10 +14,12 @@ use crate::spectral::{Start, Svd, SvdSettings, svd};
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
-/// Rows that one thread sums, and whose sums are added in order.
+/// Rows that one thread sums; the sums of pieces are added in order.
 const ROWS: usize = 8192;
 
-/// The clusterings: for each point its cluster in each clustering, clusters numbered through all clusterings.
+/// The matrix `H H^T / m` as a linear map.
+///
+/// It stores the cluster of each point in each clustering, numbered through all clusterings.
 #[derive(Debug)]
 pub struct Coassociation {
     clusters: Vec<u32>,
@@ -22,7 +28,7 @@ pub struct Coassociation {
 }
 
 impl Coassociation {
-    /// `labels`: row by row the labels of each clustering; any numbers below `n_labels`.
+    /// Creates the matrix from row-major labels, one row for each clustering, all below `n_labels`.
     pub fn new(labels: &[u32], clusterings: usize, n_labels: usize) -> Result<Self> {
         if clusterings == 0 || labels.is_empty() || !labels.len().is_multiple_of(clusterings) {
             let got = labels.len();
@@ -43,7 +49,7 @@ impl Coassociation {
         Ok(Self { clusters, clusterings, total: clusterings * n_labels })
     }
 
-    /// Clusters of each point.
+    /// The clusters of each point.
     fn points(&self) -> impl Iterator<Item = &[u32]> {
         self.clusters.chunks_exact(self.clusterings)
     }
@@ -54,7 +60,7 @@ impl<T: Real> LinearMap<T> for Coassociation {
         self.clusters.len() / self.clusterings
     }
 
-    /// `H H^T x / clusterings`, which is its own transpose.
+    /// Computes `H H^T x / m`; the matrix is symmetric.
     fn apply(&self, x: &[T], cols: usize, _: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         let n = x.len() / cols;
         let parts = exec.map(n.div_ceil(ROWS), |piece| {
@@ -94,7 +100,7 @@ impl<T: Real> LinearMap<T> for Coassociation {
     }
 }
 
-/// The leading eigenvectors of `H H^T / clusterings`, row-major, and their values.
+/// Computes the leading eigenvectors of the co-association matrix, row-major, and their values.
 pub fn consensus(labels: &Coassociation, settings: &SvdSettings, exec: &Exec) -> Result<Svd<f64>> {
     svd(labels, settings, Start::Random, exec)
 }
@@ -104,8 +110,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_product_counts_who_is_together() {
-        // Three clusterings, four points.
+    fn the_matrix_counts_shared_clusters() {
+        // Labels of three clusterings of four points.
         let labels = [0, 0, 1, 1, 0, 1, 1, 1, 2, 2, 2, 0];
         let together = Coassociation::new(&labels, 3, 3).unwrap();
         let unit: Vec<f64> = (0..16).map(|k| f64::from(u8::from(k % 5 == 0))).collect();
@@ -119,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_labels_are_refused() {
+    fn invalid_labels_are_refused() {
         assert!(Coassociation::new(&[0, 1, 2], 2, 3).is_err());
         assert!(Coassociation::new(&[], 0, 3).is_err());
         assert!(Coassociation::new(&[0, 3], 1, 3).is_err());

@@ -1,4 +1,10 @@
-//! Clusters: k-means, the consensus of several clusterings, and scores of clusters.
+//! Clusters of points.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `k_means` | k-means |
+//! | `consensus` | the co-association of several clusterings |
+//! | `quality` | scores of clusters |
 
 pub mod consensus;
 pub mod k_means;

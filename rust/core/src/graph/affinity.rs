@@ -1,6 +1,7 @@
-//! From a directed neighbour graph to a symmetric affinity.
+//! Symmetric affinities from directed neighbour graphs.
 //!
-//! Two shapes of kernel serve all of them; the caller expresses bandwidths as widths `h_i`:
+//! All kernels have one of two shapes, with bandwidths `h_i` that the caller derives from its own
+//! `s_i`:
 //!
 //! | kernel | shape | `h_i` |
 //! |---|---|---|
@@ -9,16 +10,20 @@
 //! | Laplacian `exp(-d / sqrt(s_i s_j))` | linear | `s_i` |
 //! | correlation `exp(-d / (2 sqrt(s_i s_j)))` | linear | `2 s_i` |
 //!
-//! Ratios `d / h` are formed before they are multiplied, so no square leaves the range of a double.
+//! Ratios `d / h` are formed before they are multiplied, so that no square overflows or vanishes.
+//! Cost: O(edges).
+//!
+//! Reference for the adaptive kernel: Zelnik-Manor and Perona, "Self-tuning spectral clustering",
+//! 2004.
 
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// Rows handled by one thread at a time.
+/// Rows that one thread processes at a time.
 const ROWS_PER_BLOCK: usize = 4096;
 
-/// How a distance becomes an affinity.
+/// The affinity as a function of the distance.
 #[derive(Debug, Clone, Copy)]
 pub enum Kernel<'a> {
     /// `exp(-(d / h_i) (d / h_j))`
@@ -27,16 +32,16 @@ pub enum Kernel<'a> {
     Linear(Bandwidths<'a>),
     /// 1 for every neighbour.
     Binary,
-    /// The graph holds affinities already.
+    /// The graph already holds affinities.
     Given,
 }
 
-/// The width of the kernel, the same everywhere or for each point its own.
+/// Bandwidths of a kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum Bandwidths<'a> {
-    /// One width.
+    /// One bandwidth for all points.
     Common(f64),
-    /// A width for each point.
+    /// One bandwidth for each point.
     PerPoint(&'a [f64]),
 }
 
@@ -60,7 +65,8 @@ impl Kernel<'_> {
         }
     }
 
-    /// `e` of the affinity `exp(-e)` of a point of width `own` with point `j`; 0 for the kernels that have none.
+    /// The exponent `e` of the affinity `exp(-e)` between a point of bandwidth `own` and point `j`;
+    /// 0 for kernels without exponent.
     #[inline]
     pub(crate) fn exponent(&self, own: f64, j: usize, d: f64) -> f64 {
         match self {
@@ -72,14 +78,14 @@ impl Kernel<'_> {
     }
 }
 
-/// How the directed affinity `A` becomes symmetric.
+/// How a directed affinity `A` is made symmetric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symmetrize {
     /// `(A + A^T) / 2`
     Mean,
-    /// The larger of the two: an edge if either point chose the other.
+    /// Elementwise maximum of `A` and `A^T`: an edge if either point chose the other.
     Max,
-    /// The smaller of the two: an edge if both did.
+    /// Elementwise minimum of `A` and `A^T`: an edge if both points chose each other.
     Min,
 }
 
@@ -94,8 +100,9 @@ impl Symmetrize {
     }
 }
 
-/// The symmetric affinity of a directed graph of distances (without self-loops), with `diagonal` at every point.
-/// Affinities of exactly 0 are not stored.
+/// Computes the symmetric affinity of a directed graph of distances without self-loops.
+///
+/// Every point gets `diagonal` on the diagonal. Affinities of exactly 0 are not stored.
 pub fn symmetric_affinity<T: Real>(
     graph: &Csr<f64>,
     kernel: Kernel<'_>,
@@ -140,7 +147,7 @@ pub fn symmetric_affinity<T: Real>(
     Ok(Csr::from_row_blocks(n, blocks))
 }
 
-/// Walks two rows together, by ascending column; a missing entry counts as 0.
+/// Visits the entries of two rows by ascending column; a missing entry counts as 0.
 fn merge(a: (&[u32], &[f64]), b: (&[u32], &[f64]), mut visit: impl FnMut(u32, f64, f64)) {
     let (mut x, mut y) = (0, 0);
     loop {
@@ -169,7 +176,7 @@ mod tests {
     use super::*;
 
     fn graph() -> Csr<f64> {
-        // 0 -> 1 at distance 1, 1 -> 0 and 1 -> 2, 2 -> 1 only.
+        // Edges 0 -> 1 and 1 -> 0 at distance 1, 1 -> 2 at distance 2, 2 -> 1 at distance 3.
         Csr::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![1.0, 1.0, 2.0, 3.0]).unwrap()
     }
 

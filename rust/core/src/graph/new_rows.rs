@@ -1,11 +1,15 @@
-//! The first step of a new point: its transition row to the points of a walk.
+//! Transition rows from new points to training points.
 //!
-//! `p_j ~ kappa(d_j) combine(1[x chose j], 1[j reaches x]) q_j^-alpha`, divided by the sum of the row. The density of `x` itself is
-//! a common factor of its row and cancels. So do kernels' smallest exponents: they are subtracted, so that a point far from
-//! all others has a row although all its affinities are 0 in floating point. A point that coincides with a training point has
-//! an exponent of 0, and gets that point's row to rounding.
+//! ```text
+//! p_j ~ kappa(d_j) combine(1[x chose j], 1[j chose x]) q_j^-alpha,   rows scaled to sum 1
+//! ```
 //!
-//! Cost: O(edges).
+//! The density of the new point `x` is a common factor of its row and cancels. The smallest
+//! exponent of a row is subtracted from all of them for the same reason: a point far from all
+//! others has a row although its affinities underflow. A point that coincides with a training point
+//! has exponent 0 and gets that point's row to rounding. Cost: O(edges).
+//!
+//! Reference for the normalisation by `q`: Coifman and Lafon 2006, doi:10.1016/j.acha.2006.04.006.
 
 use crate::graph::affinity::{Bandwidths, Kernel, Symmetrize};
 use crate::graph::neighbours::ChosenBy;
@@ -13,25 +17,25 @@ use crate::ground::csr::{Csr, RowBlock, sum_segments};
 use crate::ground::exec::Exec;
 use crate::{Error, Result};
 
-/// Rows handled by one thread at a time.
+/// Rows that one thread processes at a time.
 const ROWS_PER_BLOCK: usize = 1024;
 
-/// What the rows of new points are made of.
+/// Edges, kernel and normalisation of new points.
 #[derive(Debug, Clone, Copy)]
 pub struct CrossRows<'a> {
     /// Distances from new points to training points (affinities for [`Kernel::Given`]).
     pub edges: &'a Csr<f64>,
-    /// Who chose whom, for each entry.
+    /// For each entry, which of the two points chose the other.
     pub chosen_by: &'a [ChosenBy],
-    /// Where a new point goes that has no affinity to anyone.
+    /// Nearest training point of each new point, the target of points without affinity.
     pub nearest: &'a [u32],
-    /// The kernel, with the widths of the training points.
+    /// The kernel, with the bandwidths of the training points.
     pub kernel: Kernel<'a>,
-    /// The widths of the new points.
+    /// Bandwidths of the new points.
     pub own: Bandwidths<'a>,
     /// How the two directions are combined.
     pub symmetrize: Symmetrize,
-    /// What anisotropic normalisation multiplies each training point's column by.
+    /// Factors `q_j^-alpha` of the anisotropic normalisation.
     pub density: Option<&'a [f64]>,
 }
 
@@ -85,13 +89,13 @@ impl CrossRows<'_> {
 /// The transition rows of new points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRows {
-    /// The first steps of the new points, a row for each.
+    /// One row for each new point, one column for each training point.
     pub matrix: Csr<f64>,
-    /// New points without affinity to any training point; their only step leads to the nearest.
+    /// New points without affinity to any training point; their only step leads to the nearest one.
     pub isolated: Vec<u32>,
 }
 
-/// The transition rows of new points, and which of them had no affinity at all: those go to their nearest point.
+/// Computes the transition rows of new points.
 pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<NewRows> {
     rows.check()?;
     let m = rows.edges.n_rows();
@@ -124,7 +128,7 @@ pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<NewRows> {
 mod tests {
     use super::*;
 
-    /// The rows of two new points with one-sided edges at these distances.
+    /// The rows of two new points with edges at these distances.
     fn rows(kernel: Kernel<'_>, own: Bandwidths<'_>, symmetrize: Symmetrize, distances: [f64; 4]) -> NewRows {
         let edges = Csr::new(3, vec![0, 2, 4], vec![0, 1, 1, 2], distances.to_vec()).unwrap();
         let chosen_by = [ChosenBy::NewPoint, ChosenBy::Both, ChosenBy::NewPoint, ChosenBy::TrainingPoint];
@@ -160,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_point_has_its_own_width() {
+    fn each_point_has_its_own_bandwidth() {
         let (own, widths) = ([1.0, 2.0], [1.0, 4.0, 4.0]);
         let kernel = Kernel::Squared(Bandwidths::PerPoint(&widths));
         let made = rows(kernel, Bandwidths::PerPoint(&own), Symmetrize::Max, [1.0, 2.0, 0.0, 2.0]);

@@ -2,9 +2,10 @@
 //!
 //! A score is a function of the trajectory and of the settings alone. It does not depend on the
 //! strategy, on threads, on memory or on the candidates scored before, so a search can be resumed
-//! with known scores. What is reused between candidates is therefore exact: all candidates start the
-//! solver from one random block `X`, and the cache of [`Images`] provides `W X`. (The singular vectors
-//! of a shorter sequence would be a better start, but scores would depend on the order of the search.)
+//! with known scores. What is reused between candidates is therefore exact: all candidates start
+//! the solver from one random block `X`, and the cache of [`Images`] provides `W X`. (The singular
+//! vectors of a shorter sequence would be a better start, but scores would depend on the order of
+//! the search.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -85,8 +86,8 @@ struct Evaluation {
 impl<'a, T: Real> Evaluator<'a, T> {
     /// Creates an evaluator.
     ///
-    /// `memory_budget` bounds the bytes of the image cache; a budget below one block is an error. No
-    /// candidate is begun after the `deadline`, except the first.
+    /// `memory_budget` bounds the bytes of the image cache; a budget below one block is an error.
+    /// No candidate is begun after the `deadline`, except the first.
     pub fn new(
         set: &'a OperatorSet<T>,
         quality: Quality<'a, T>,
@@ -184,7 +185,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
             if self.deadline.is_some_and(|end| Instant::now() >= end) && self.scored.load(Ordering::Relaxed) > 0 {
                 return Err(Error::Interrupted);
             }
-            // Each candidate is evaluated once, so the cell is empty.
+            // Each candidate is evaluated once: the cell is empty.
             let _ = results[i].set(evaluate(i, exec)?);
             self.scored.fetch_add(1, Ordering::Relaxed);
             Ok(())

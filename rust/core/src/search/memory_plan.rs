@@ -1,11 +1,12 @@
 //! Estimate of the memory that the evaluation of candidates takes beside the operators.
 //!
-//! With `n` points, rank `r`, blocks of `b` columns, items of `s` bytes and `c` candidates at once:
+//! With `n` points, rank `r`, blocks of `b` columns, bases of `m` columns, items of `s` bytes and
+//! `c` candidates at once:
 //!
 //! ```text
-//! solver                  c n s (2 m + 3 b)          two bases of m columns, three blocks of a product
-//! coordinates and labels  c n (2 r s + 8 r + 16)     k-means works in double precision
-//! starting block          n s b                      shared by all candidates
+//! solver                  c n s (2 m + 3 b)        two bases, three blocks of a product
+//! coordinates and labels  c n (2 r s + 8 r + 16)   k-means works in double precision
+//! starting block          n s b                    shared by all candidates
 //! ```
 
 use super::evaluator::SIDE_BY_SIDE;
@@ -19,7 +20,7 @@ pub struct CandidatePlan {
     pub reordered_operators: u64,
     /// Bases and blocks of the solver.
     pub solver: u64,
-    /// Features, labels and k-means.
+    /// Coordinates, labels and k-means.
     pub coordinates_and_labels: u64,
     /// The block from which all candidates start.
     pub starting_block: u64,

@@ -1,9 +1,9 @@
-//! Which trajectory? Searches over sequences, the sequences of members that a trajectory applies.
+//! Search for a trajectory among sequences of members.
 //!
-//! A [`Strategy`] decides which sequences to look at; a [`SearchTree`] keeps what was seen, has every new sequence scored once, and watches the
-//! budget; a [`Scorer`] says how good sequences are. A strategy knows nothing of what a score means, a scorer nothing of the order in
-//! which it is asked. Scores are functions of the sequence alone, so a search that was broken off is resumed by running it again
-//! with the scores that are known.
+//! A [`Strategy`] chooses the sequences, a [`Scorer`] scores them, and a [`SearchTree`] stores the
+//! scores and enforces the budget. A strategy does not depend on the meaning of a score, and a
+//! scorer does not depend on the order of its calls. A score is a function of the sequence alone,
+//! so an interrupted search is resumed by running it again with the known scores.
 //!
 //! | file | idea |
 //! |---|---|
@@ -35,44 +35,44 @@ pub use tree::{Node, SearchOutcome, SearchTree};
 use crate::ground::exec::Exec;
 use crate::{Error, Result};
 
-/// Members of an operator set, the first step first.
+/// Member indices of a trajectory with one member at each step, first step first.
 pub type Sequence = Vec<u16>;
 
-/// How good a sequence is, and how long it took to find out.
+/// The score of a sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Score {
     /// Higher is better.
     pub value: f64,
-    /// Seconds.
+    /// Time of the evaluation in seconds.
     pub seconds: f64,
 }
 
-/// Says how good sequences are.
+/// Scores sequences.
 pub trait Scorer: Sync {
-    /// One score for each sequence; None for those that were not reached before the work was stopped.
+    /// Returns one score for each sequence; None for sequences not reached before a stop.
     fn score(&self, sequences: &[Sequence], exec: &Exec) -> Result<Vec<Option<Score>>>;
 }
 
-/// What a strategy gets, unless it must stop.
+/// The result of a strategy's call, or the reason why the search ends.
 pub type Explored<R> = std::result::Result<R, Halt>;
 
-/// Decides which sequences to look at.
+/// Chooses the sequences to score.
 pub trait Strategy: Sync {
-    /// Visits sequences until it has seen what it wants, or until the tree says to stop.
+    /// Scores sequences until the strategy is complete or the tree ends the search.
     fn explore(&self, tree: &mut SearchTree<'_>) -> Explored<()>;
 
-    /// How many sequences it will visit at most, for an estimate of the time left.
+    /// Largest number of sequences that the strategy scores.
     fn visits(&self, n_members: usize) -> usize;
 }
 
-/// Why a search ends early.
+/// The reason why a search ends early.
 #[derive(Debug, PartialEq)]
 pub enum Halt {
-    /// As many sequences have been scored as were allowed.
+    /// The maximum number of evaluations is reached.
     Budget,
-    /// The caller stopped it.
+    /// The caller stopped the search.
     Stopped,
-    /// Something went wrong.
+    /// An evaluation failed.
     Failed(Error),
 }
 
@@ -85,17 +85,17 @@ impl From<Error> for Halt {
     }
 }
 
-/// On which side of the product one more step is multiplied.
+/// The side of the product on which one more step is multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// `P W`: the sequence gets one more member at its end.
+    /// `P W`: the new member comes last in the sequence.
     Left,
-    /// `W P`: the sequence gets one more member at its beginning.
+    /// `W P`: the new member comes first in the sequence.
     Right,
 }
 
 impl Side {
-    /// The sequences that are one step longer.
+    /// All sequences that are one step longer.
     fn children(self, sequence: &[u16], n_members: usize) -> Vec<Sequence> {
         let child = |member: u16| match self {
             Self::Left => [sequence, &[member]].concat(),
@@ -104,7 +104,7 @@ impl Side {
         (0..n_members as u16).map(child).collect()
     }
 
-    /// The sequence that is one step shorter; None for a single member.
+    /// The sequence that is one step shorter; None for a single step.
     fn parent(self, sequence: &[u16]) -> Option<Sequence> {
         let shorter = match self {
             Self::Left => &sequence[..sequence.len().saturating_sub(1)],
@@ -114,16 +114,18 @@ impl Side {
     }
 }
 
-/// Which sequences the answer is chosen from.
+/// The sequences among which the best one is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// All that were scored.
+    /// All scored sequences.
     Any,
-    /// The longest.
+    /// The longest scored sequences.
     Last,
 }
 
-/// Runs a strategy. `known` holds scores of earlier runs; `max_evaluations` counts sequences, known or not.
+/// Runs a strategy and returns all scored sequences with the best one.
+///
+/// `known` holds scores of earlier runs. `max_evaluations` counts all sequences, known or not.
 pub fn search(
     strategy: &dyn Strategy,
     scorer: &dyn Scorer,

@@ -4,13 +4,12 @@
 //! W -> leading coordinates -> k-means -> score of the labels on each view -> weighted average
 //! ```
 //!
-//! A criterion is evaluated on the rows of a walk or on features. The score of a walk does not depend
-//! on the order of the points, so walks are scored in the solver's order.
+//! A criterion is evaluated on the rows of a walk or on features. The score of a walk does not
+//! depend on the order of the points, so walks are scored in the solver's order.
 
 use super::clustering::{Clustered, Clustering};
 use crate::cluster::quality::Criterion;
 use crate::graph::neighbours::Features;
-use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::reorder::{in_cache_order, in_given_order};
 use crate::walk::operator_set::OperatorSet;
@@ -22,10 +21,8 @@ use crate::{Contrastive, Error, Real, Result};
 pub enum ViewRows<'a> {
     /// Rows of the stored matrix with this index.
     Walk(usize),
-    /// Row-major features and their number of columns.
-    Dense(&'a [f64], usize),
-    /// Sparse features.
-    Sparse(&'a Csr<f64>),
+    /// Features of the view.
+    Features(Features<'a, f64>),
 }
 
 /// One view of an average score.
@@ -86,7 +83,7 @@ impl<T: Real> Quality<'_, T> {
                 let labels = OrderedLabels::new(&clustered()?.labels, trajectory.set(), exec)?;
                 let n_labels = clustering.k_means.n_clusters;
                 let mut average = 0.0;
-                // A view of weight 0 is skipped: its score may be infinite.
+                // A view of weight 0 does not count, whatever its score.
                 for view in views.iter().filter(|view| view.weight > 0.0) {
                     average += view.weight * view.rows.score(*criterion, &labels, n_labels, exec)?;
                 }
@@ -126,14 +123,12 @@ impl ViewRows<'_> {
         n_labels: usize,
         exec: &Exec,
     ) -> Result<f64> {
-        let given = &labels.given_order;
         match *self {
             Self::Walk(walk) => {
                 let rows = Features::Sparse(labels.set.walks()[walk].matrix());
                 criterion.of(rows, labels.solver_order, n_labels, exec)
             }
-            Self::Dense(data, dimension) => criterion.of(Features::Dense { data, dimension }, given, n_labels, exec),
-            Self::Sparse(rows) => criterion.of(Features::Sparse(rows), given, n_labels, exec),
+            Self::Features(rows) => criterion.of(rows, &labels.given_order, n_labels, exec),
         }
     }
 }

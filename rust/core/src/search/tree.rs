@@ -1,4 +1,4 @@
-//! What a search has seen.
+//! The scored sequences of a search.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -7,7 +7,8 @@ use super::{Answer, Explored, Halt, Score, Scorer, Sequence};
 use crate::ground::exec::Exec;
 use crate::{Error, Result};
 
-/// Sequences that are handed to the scorer at a time: enough to keep threads busy, few enough that little is lost by a stop.
+/// Number of sequences scored in one call: enough to occupy all threads, few enough that a stop
+/// discards little work.
 const BATCH: usize = 16;
 
 /// A scored sequence.
@@ -15,24 +16,24 @@ const BATCH: usize = 16;
 pub struct Node {
     /// The sequence.
     pub sequence: Sequence,
-    /// Place of the sequence that it extends, if that was scored.
+    /// Index of the node that this one extends, if it was scored.
     pub parent: Option<usize>,
-    /// Its score.
+    /// The score.
     pub score: Score,
 }
 
-/// Everything that was scored, and the answer.
+/// All scored sequences and the best one.
 #[derive(Debug, PartialEq)]
 pub struct SearchOutcome {
-    /// In the order of the strategy.
+    /// In the order in which the strategy scored them.
     pub nodes: Vec<Node>,
-    /// Place of the answer.
+    /// Index of the best node.
     pub best: usize,
-    /// Why the search ended early.
+    /// Why the search ended early, if it did.
     pub halt: Option<Halt>,
 }
 
-/// The sequences seen so far.
+/// The sequences scored so far and the remaining budget.
 pub struct SearchTree<'a> {
     scorer: &'a dyn Scorer,
     n_members: usize,
@@ -55,13 +56,15 @@ impl<'a> SearchTree<'a> {
         Self { scorer, n_members, known, budget, exec, nodes: Vec::new(), places: HashMap::new() }
     }
 
-    /// Number of members.
+    /// Number of members of the operator set.
     #[must_use]
     pub fn n_members(&self) -> usize {
         self.n_members
     }
 
-    /// Scores of these sequences, none of which is computed twice. `parent` is the sequence that they extend.
+    /// Returns the scores of sequences and computes each new one once.
+    ///
+    /// `parent` gives the sequence that a new sequence extends.
     pub(super) fn visit(
         &mut self,
         sequences: &[Sequence],
@@ -125,7 +128,7 @@ fn entry(node: &Node) -> (f64, &Sequence) {
     (node.score.value, &node.sequence)
 }
 
-/// Better sequences first: by score, then the shorter one, then the first in the alphabet.
+/// Orders sequences from best to worst: by score, then by length, then lexicographically.
 pub(super) fn rank((a, first): (f64, &Sequence), (b, second): (f64, &Sequence)) -> Ordering {
     b.total_cmp(&a).then_with(|| first.len().cmp(&second.len())).then_with(|| first.cmp(second))
 }

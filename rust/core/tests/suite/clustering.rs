@@ -1,4 +1,4 @@
-//! k-means and quality against plain definitions, and the same bits on any number of threads.
+//! k-means and quality against their definitions, and equal bits on any number of threads.
 
 use crate::oracle::{by_class, mean, squared_distance};
 use crate::samples::{Random, blobs, labels, sparse_rows};
@@ -25,7 +25,7 @@ fn check_scores(rows: &Csr<f64>, labels: &[u32], k: usize) {
         assert_close(got, crate::oracle::davies_bouldin(&dense, labels, k), "Davies-Bouldin");
         let got = silhouette(points, labels, k, None, &exec).unwrap();
         assert_close(got, crate::oracle::silhouette(&dense, labels, k), "silhouette");
-        // A sample of everything is everything.
+        // A sample of all points gives the score of all points.
         let all = Some(Sample { size: labels.len(), seed: 3 });
         assert_close(silhouette(points, labels, k, all, &exec).unwrap(), got, "full sample");
     }
@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn a_result_is_consistent(n in 1_usize..80, dimension in 1_usize..12, seed: u64, grid in 2_usize..50) {
+    fn labels_centres_and_inertia_are_consistent(n in 1_usize..80, dimension in 1_usize..12, seed: u64, grid in 2_usize..50) {
         let mut random = Random(seed);
         // Coarse grids have duplicates and ties.
         let points: Vec<f64> = (0..n * dimension).map(|_| random.below(grid) as f64).collect();
@@ -91,7 +91,7 @@ fn k_means_does_not_depend_on_threads() {
         let expected = run(1);
         assert!([2, 3, 8].into_iter().all(|threads| run(threads) == expected), "{n} points, {n_init} starts");
     }
-    // Starts side by side, several pieces to a start, both, and more points than starts run side by side for.
+    // Parallel runs; several pieces a run; both; more points than runs are parallel for.
     check::<f64>(500, 5);
     check::<f32>(20_000, 2);
     check::<f64>(20_000, 8);
@@ -123,8 +123,8 @@ fn quality_does_not_depend_on_threads() {
 }
 
 #[test]
-fn near_duplicates_lose_nothing_to_cancellation() {
-    // Two groups of rows that differ by 1e-7 within and by 1 between.
+fn scores_of_near_duplicates_are_accurate() {
+    // Rows of two groups differ by 1e-7 within a group and by 1 between groups.
     let n = 40;
     let values = (0..n).flat_map(|i| [1.0 + 1e-7 * Random(i).unit(), 1.0 + 1e-7 * Random(i + 99).unit()]).collect();
     let indices = (0..n).flat_map(|i| if i % 2 == 0 { [0, 1] } else { [1, 2] }).collect();

@@ -1,4 +1,5 @@
-//! The contrastive loss against the dense oracle, its gradient against finite differences, and what must not change it.
+//! The contrastive loss against the dense oracle, its gradient against finite differences, and its
+//! invariances.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +12,7 @@ use mdt_core::{Contrastive, ContrastiveLoss, Error, Landing, Member, OperatorSet
 const ALL: Contrastive<'static> =
     Contrastive { view_weights: &[0.5, 0.5], rows: None, include_self: false, gradient: true };
 
-/// All kinds of members over a reversible walk and one that is not.
+/// Members of all types over a reversible and a non-reversible walk.
 fn set<T: Real>(n: usize) -> OperatorSet<T> {
     let walks = vec![Arc::new(crate::samples::reversible(n, 5, 1)), Arc::new(crate::samples::one_way(n, 3, 2))];
     let members = vec![
@@ -27,28 +28,33 @@ fn set<T: Real>(n: usize) -> OperatorSet<T> {
     OperatorSet::new(walks, members).unwrap()
 }
 
-/// The same without the members that reach everything at once.
+/// Members that reach only near points.
 fn local_set<T: Real>(n: usize) -> OperatorSet<T> {
     let walks = vec![Arc::new(crate::samples::reversible(n, 5, 1)), Arc::new(crate::samples::reversible(n, 4, 1))];
     let members = vec![Member::Walk(0), Member::Walk(1), Member::Identity, Member::Power { base: 1, exponent: 2 }];
     OperatorSet::new(walks, members).unwrap()
 }
 
-fn evaluate<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive<'_>, threads: usize) -> ContrastiveLoss {
-    Trajectory::new(set, weights).unwrap().contrastive_loss(asked, &Exec::with_threads(threads)).unwrap()
+fn evaluate<T: Real>(
+    set: &OperatorSet<T>,
+    weights: &[f64],
+    options: Contrastive<'_>,
+    threads: usize,
+) -> ContrastiveLoss {
+    Trajectory::new(set, weights).unwrap().contrastive_loss(options, &Exec::with_threads(threads)).unwrap()
 }
 
-fn dense_loss<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive<'_>) -> f64 {
+fn dense_loss<T: Real>(set: &OperatorSet<T>, weights: &[f64], options: Contrastive<'_>) -> f64 {
     let walks: Vec<_> = set.walks().iter().map(|w| crate::oracle::dense(w.matrix())).collect();
     let w = crate::oracle::trajectory(&crate::oracle::steps(&walks, set.members(), weights));
     let mut loss = 0.0;
-    for i in (0..set.n()).filter(|i| asked.rows.is_none_or(|rows| rows.contains(i))) {
+    for i in (0..set.n()).filter(|i| options.rows.is_none_or(|rows| rows.contains(i))) {
         let others: Vec<f64> = (0..set.n()).filter(|&k| k != i).map(|k| w[i][k]).collect();
         let top = others.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let log_sum = top + others.iter().map(|v| (v - top).exp()).sum::<f64>().ln();
-        for (walk, view_weight) in set.walks().iter().zip(asked.view_weights) {
+        for (walk, view_weight) in set.walks().iter().zip(options.view_weights) {
             let neighbours = walk.matrix().row(i).0.iter().map(|&j| j as usize);
-            for j in neighbours.filter(|&j| asked.include_self || j != i) {
+            for j in neighbours.filter(|&j| options.include_self || j != i) {
                 loss += view_weight * (log_sum - w[i][j]);
             }
         }
@@ -56,47 +62,47 @@ fn dense_loss<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive
     loss
 }
 
-/// Central differences of the oracle.
-fn dense_gradient<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive<'_>) -> Vec<f64> {
+/// Central differences of the loss of the oracle.
+fn dense_gradient<T: Real>(set: &OperatorSet<T>, weights: &[f64], options: Contrastive<'_>) -> Vec<f64> {
     let h = 1e-4;
     (0..weights.len())
         .map(|k| {
             let at = |shift: f64| {
                 let moved: Vec<f64> =
                     weights.iter().enumerate().map(|(l, w)| if l == k { w + shift } else { *w }).collect();
-                dense_loss(set, &moved, asked)
+                dense_loss(set, &moved, options)
             };
             (at(h) - at(-h)) / (2.0 * h)
         })
         .collect()
 }
 
-fn assert_agrees<T: Real>(set: &OperatorSet<T>, weights: &[f64], asked: Contrastive<'_>) {
-    let found = evaluate(set, weights, asked, 2);
-    let expected = dense_loss(set, weights, asked);
+fn assert_agrees<T: Real>(set: &OperatorSet<T>, weights: &[f64], options: Contrastive<'_>) {
+    let found = evaluate(set, weights, options, 2);
+    let expected = dense_loss(set, weights, options);
     let precise = 200.0 * T::ROUNDOFF;
     assert!((found.loss - expected).abs() <= precise * (1.0 + expected.abs()), "{} {expected}", found.loss);
-    let slopes = dense_gradient(set, weights, asked);
+    let slopes = dense_gradient(set, weights, options);
     let scale = slopes.iter().fold(1.0, |m: f64, v| m.max(v.abs()));
     assert_eq!(found.gradient.len(), slopes.len());
     for (k, (a, b)) in found.gradient.iter().zip(&slopes).enumerate() {
         assert!((a - b).abs() <= (precise + 1e-6) * scale, "derivative {k}: expected {b}, got {a}");
     }
-    let alone = evaluate(set, weights, Contrastive { gradient: false, ..asked }, 2);
+    let alone = evaluate(set, weights, Contrastive { gradient: false, ..options }, 2);
     assert_eq!(alone, ContrastiveLoss { loss: found.loss, gradient: vec![] });
 }
 
 #[test]
-fn loss_and_gradient_equal_the_dense_ones() {
+fn loss_and_gradient_equal_the_oracle() {
     fn check<T: Real>() {
-        let asked = Contrastive { view_weights: &[0.25, 0.75], ..ALL };
+        let options = Contrastive { view_weights: &[0.25, 0.75], ..ALL };
         for steps in [1, 2, 4] {
             for include_self in [false, true] {
-                let asked = Contrastive { include_self, ..asked };
+                let options = Contrastive { include_self, ..options };
                 let set = set::<T>(45);
-                assert_agrees(&set, &simplex(steps, set.members().len(), steps as u64), asked);
+                assert_agrees(&set, &simplex(steps, set.members().len(), steps as u64), options);
                 let set = local_set::<T>(170);
-                assert_agrees(&set, &simplex(steps, set.members().len(), steps as u64), asked);
+                assert_agrees(&set, &simplex(steps, set.members().len(), steps as u64), options);
             }
         }
     }
@@ -105,7 +111,7 @@ fn loss_and_gradient_equal_the_dense_ones() {
 }
 
 #[test]
-fn members_without_weight_have_a_gradient_too() {
+fn members_of_weight_zero_have_a_gradient() {
     let set = set::<f64>(40);
     let members = set.members().len();
     for sequence in [[0, 0, 0], [1, 2, 0], [3, 1, 4], [7, 6, 5], [2, 2, 2]] {
@@ -118,14 +124,14 @@ fn members_without_weight_have_a_gradient_too() {
 fn weights_may_leave_the_simplex() {
     let set = set::<f64>(30);
     let members = set.members().len();
-    let asked = Contrastive { include_self: true, ..ALL };
+    let options = Contrastive { include_self: true, ..ALL };
     for scale in [-1.5, 2.0, 4.0] {
         let weights: Vec<f64> = Random(3).block::<f64>(3 * members).iter().map(|w| scale * (w - 0.2)).collect();
-        let found = evaluate(&set, &weights, asked, 1);
-        let expected = dense_loss(&set, &weights, asked);
+        let found = evaluate(&set, &weights, options, 1);
+        let expected = dense_loss(&set, &weights, options);
         assert!((found.loss - expected).abs() <= 1e-12 * expected.abs(), "{scale}: {} {expected}", found.loss);
     }
-    // exp(W_ik) leaves the range long before W_ik does.
+    // exp(W_ik) overflows long before W_ik does.
     let weights = [vec![50.0; members], vec![50.0; members]].concat();
     let found = evaluate(&set, &weights, ALL, 1);
     let expected = dense_loss(&set, &weights, ALL);
@@ -137,7 +143,8 @@ fn weights_may_leave_the_simplex() {
 
 #[test]
 fn two_points_and_disconnected_parts() {
-    // Pairs that no step joins; for two points the only other point is the neighbour: log exp(W_ij) - W_ij = 0.
+    // Disconnected pairs of points. For two points the only other point is the neighbour: log
+    // exp(W_ij) - W_ij = 0.
     for pairs in [1, 4] {
         let n = 2 * pairs;
         let indptr = (0..=n as u64).map(|i| 2 * i).collect();
@@ -145,16 +152,16 @@ fn two_points_and_disconnected_parts() {
         let matrix = Csr::new(n, indptr, indices, vec![0.5; 2 * n]).unwrap();
         let walk = Arc::new(Transition::from_stochastic(matrix, 1e-9, &Exec::with_threads(1)).unwrap());
         let set = OperatorSet::new(vec![walk], vec![Member::Walk(0), Member::Identity]).unwrap();
-        let asked = Contrastive { view_weights: &[1.0], ..ALL };
-        assert_agrees(&set, &[0.25, 0.75, 0.5, 0.5], asked);
+        let options = Contrastive { view_weights: &[1.0], ..ALL };
+        assert_agrees(&set, &[0.25, 0.75, 0.5, 0.5], options);
         if pairs == 1 {
-            assert!(evaluate(&set, &[0.25, 0.75], asked, 1).loss.abs() < 1e-15);
+            assert!(evaluate(&set, &[0.25, 0.75], options, 1).loss.abs() < 1e-15);
         }
     }
 }
 
 #[test]
-fn rows_of_a_partition_add_up() {
+fn losses_of_disjoint_rows_add_up() {
     let set = set::<f64>(150);
     let weights = simplex(3, set.members().len(), 5);
     let whole = evaluate(&set, &weights, ALL, 2);
@@ -162,9 +169,9 @@ fn rows_of_a_partition_add_up() {
     let mut gradient = vec![0.0; weights.len()];
     for part in 0..3 {
         let rows: Vec<usize> = (0..150).rev().filter(|i| i * i % 3 == part).collect();
-        let asked = Contrastive { rows: Some(&rows), ..ALL };
-        let found = evaluate(&set, &weights, asked, 2);
-        assert!((found.loss - dense_loss(&set, &weights, asked)).abs() <= 1e-10);
+        let options = Contrastive { rows: Some(&rows), ..ALL };
+        let found = evaluate(&set, &weights, options, 2);
+        assert!((found.loss - dense_loss(&set, &weights, options)).abs() <= 1e-10);
         loss += found.loss;
         gradient.iter_mut().zip(&found.gradient).for_each(|(sum, g)| *sum += g);
     }
@@ -176,14 +183,14 @@ fn rows_of_a_partition_add_up() {
 }
 
 #[test]
-fn threads_do_not_change_a_bit() {
+fn results_do_not_depend_on_threads() {
     fn check<T: Real>(set: &OperatorSet<T>) {
         let weights = simplex(3, set.members().len(), 6);
         let rows: Vec<usize> = (0..set.n()).step_by(9).collect();
-        let asked = Contrastive { rows: Some(&rows), ..ALL };
-        let expected = evaluate(set, &weights, asked, 1);
+        let options = Contrastive { rows: Some(&rows), ..ALL };
+        let expected = evaluate(set, &weights, options, 1);
         for threads in [2, 3, 8] {
-            let found = evaluate(set, &weights, asked, threads);
+            let found = evaluate(set, &weights, options, threads);
             assert_eq!(found.loss.to_bits(), expected.loss.to_bits(), "{threads}");
             let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&found.gradient), bits(&expected.gradient), "{threads}");
@@ -196,11 +203,11 @@ fn threads_do_not_change_a_bit() {
 }
 
 #[test]
-fn what_cannot_be_asked() {
+fn invalid_arguments_are_refused() {
     let set = set::<f64>(20);
     let weights = simplex(2, set.members().len(), 7);
     let trajectory = Trajectory::new(&set, &weights).unwrap();
-    let message = |asked| trajectory.contrastive_loss(asked, &Exec::with_threads(1)).unwrap_err().to_string();
+    let message = |options| trajectory.contrastive_loss(options, &Exec::with_threads(1)).unwrap_err().to_string();
     assert_eq!(message(Contrastive { rows: Some(&[3, 20]), ..ALL }), "expected rows below 20, got 20");
     assert_eq!(message(Contrastive { rows: Some(&[3, 1, 3]), ..ALL }), "expected distinct rows, got 3 twice");
     assert_eq!(message(Contrastive { view_weights: &[1.0; 3], ..ALL }), "expected at most 2 view weights, got 3");

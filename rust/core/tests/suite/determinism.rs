@@ -1,6 +1,6 @@
 //! Every public operation gives the same bits on any number of threads.
 //!
-//! Sizes are such that the work is cut into several pieces; 8 threads are more than most machines have.
+//! The sizes give several pieces of work; 8 threads are more than most machines have.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
 use mdt_core::{Direction, Landing, Member, OperatorSet, Pruning, Real, Trajectory, Transition};
 
-/// Runs on 1, 2, 3 and 8 threads and compares.
+/// Compares the results on 1, 2, 3 and 8 threads.
 fn assert_same(what: &str, run: impl Fn(&Exec) -> Vec<u64>) {
     let expected = run(&Exec::with_threads(1));
     for threads in [2, 3, 8] {
@@ -29,7 +29,7 @@ fn neighbours() {
         });
     }
     let n = 1500;
-    // Small integers: ties are where an order of work would show.
+    // Small integers give many ties, which reveal the order of work.
     let data: Vec<f64> = (0..n * 8).map(|i| Random(i as u64).below(5) as f64 + 1.0).collect();
     let single: Vec<f32> = data.iter().map(|v| *v as f32).collect();
     let indptr = (0..=n as u64).map(|i| 8 * i).collect();
@@ -41,7 +41,7 @@ fn neighbours() {
         }
         check(Features::Sparse(&sparse), metric, Method::Scan);
     }
-    // Several leaves; a recall that takes several stages.
+    // Several leaves, and a recall that takes several stages.
     let (n, dimension) = (5000, 16);
     let data: Vec<f32> = Random(1).block(n * dimension);
     let coordinates = Features::Dense { data: &data, dimension };
@@ -49,7 +49,7 @@ fn neighbours() {
     check(coordinates, Metric::Cosine, Method::Approximate(ApproximateSettings { seed: 3, recall: 0.995 }));
 }
 
-/// Rows are cut every 4096, entries every 65536.
+/// Pieces have 4096 rows or 65536 entries.
 const N: usize = 20_000;
 
 #[test]
@@ -76,7 +76,7 @@ fn affinities_and_transitions() {
     check::<f32>();
 }
 
-/// All kinds of members over a reversible walk and one that is not.
+/// Members of all types over a reversible and a non-reversible walk.
 fn set<T: Real>(n: usize) -> OperatorSet<T> {
     let walks = vec![Arc::new(crate::samples::reversible(n, 10, 1)), Arc::new(crate::samples::one_way(n, 8, 2))];
     let members = vec![

@@ -1,4 +1,4 @@
-//! Every error of the crate, what it says, and how soon a running call notices that it should stop.
+//! Every error of the crate with its message, and the time in which a running call stops.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn malformed_matrices() {
     assert_message(csr(2, &[0, 2], &[0, 1], &[1.0]), "values: expected 2, got 1");
     assert_message(csr(2, &[0, 0, 1], &[2], &[1.0]), "row 1: expected columns below 2, got 2");
     assert_message(csr(9, &[0, 2], &[5, 3], &[1.0; 2]), "row 0: expected ascending distinct columns, got 5 before 3");
-    // A column out of range in front of one within it.
+    // A column out of range before a smaller column in range.
     assert!(csr(2, &[0, 2], &[7, 1], &[1.0; 2]).is_err());
 }
 
@@ -142,7 +142,7 @@ fn operator_sets_and_trajectories() {
 }
 
 #[test]
-fn nothing_to_do_is_no_error() {
+fn empty_input_is_no_error() {
     let set = OperatorSet::new(vec![walk(8)], vec![Member::Walk(0), Member::Uniform]).unwrap();
     let trajectory = Trajectory::new(&set, &[0.5, 0.5]).unwrap();
     trajectory.apply(&[], 0, Direction::Forward, &mut [], &exec()).unwrap();
@@ -152,19 +152,19 @@ fn nothing_to_do_is_no_error() {
 #[test]
 fn products_beyond_the_memory_limit() {
     let set = OperatorSet::new(vec![walk(500)], vec![Member::Walk(0), Member::Uniform]).unwrap();
-    // Dense rows: the estimate is exact, 12 bytes an entry and 8 a row.
+    // For dense rows the estimate is exact: 12 bytes an entry and 8 a row.
     let trajectory = Trajectory::new(&set, &[0.5, 0.5]).unwrap();
     let needed = 500 * 500 * 12 + 500 * 8;
     let error = trajectory.to_sparse(Pruning::NONE, needed - 1, &exec()).unwrap_err();
     assert_eq!(error, Error::Memory { needed, limit: needed - 1 });
     assert_eq!(error.to_string(), "the result needs about 0.003 GB, 0.003 GB are available");
     assert!(trajectory.to_sparse(Pruning::NONE, needed, &exec()).is_ok());
-    // Pruning makes it fit.
+    // The pruned product fits.
     let pruning = Pruning { below: 0.0, top: Some(10), each_step: false };
     assert!(trajectory.to_sparse(pruning, 500 * 10 * 12 + 500 * 8, &exec()).is_ok());
 }
 
-/// Runs itself again in a process whose threads ask for more stack than there is address space.
+/// Runs itself in a process whose threads request more stack than there is address space.
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_cannot_start() {
@@ -174,20 +174,21 @@ fn threads_that_cannot_start() {
         let error = Exec::with_threads(3).map(9, Ok).unwrap_err();
         assert!(matches!(error, Error::Threads { threads: 3, .. }));
         assert!(error.to_string().starts_with("could not start 3 threads: "), "{error}");
-        // One thread is the caller's own.
+        // A single thread is the thread of the caller.
         assert_eq!(Exec::with_threads(1).map(2, Ok), Ok(vec![0, 1]));
         return;
     }
     let again = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["threads_that_cannot_start", "--exact", "--test-threads=1"])
+        .args(["errors::threads_that_cannot_start", "--exact", "--test-threads=1"])
         .env(STACK, impossible)
         .output()
         .unwrap();
-    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+    let output = String::from_utf8_lossy(&again.stdout);
+    assert!(again.status.success() && output.contains("1 passed"), "{output}");
 }
 
 #[test]
-fn a_raised_flag_stops_every_operation() {
+fn the_stop_flag_stops_every_operation() {
     let set = OperatorSet::new(vec![walk(50)], vec![Member::Walk(0), Member::Uniform]).unwrap();
     let trajectory = Trajectory::new(&set, &[0.5, 0.5]).unwrap();
     let graph = crate::samples::directed_graph(50, 3, 1);
@@ -218,9 +219,9 @@ fn a_raised_flag_stops_every_operation() {
     assert_eq!(Error::Interrupted.to_string(), "interrupted");
 }
 
-/// Searches of many seconds, stopped after a moment.
+/// Searches that take many seconds are stopped after 0.3 s.
 #[test]
-fn a_flag_raised_during_a_long_search_stops_it_soon() {
+fn the_stop_flag_stops_a_running_search() {
     let data: Vec<f64> = Random(2).block(60_000 * 40);
     for (metric, method) in
         [(Metric::Euclidean, Method::Scan), (Metric::Manhattan, Method::Scan), (Metric::Euclidean, Method::Tree)]

@@ -1,5 +1,7 @@
-//! The crate from outside, against a naive dense oracle. One program: each separate one would compile the crate's generic code
-//! again.
+//! Tests of the public interface against a naive dense oracle.
+//!
+//! The tests are one program: each further program would compile the generic code of the crate
+//! again. Test data are in `samples`, definitions in `oracle`.
 
 mod clustering;
 mod contrastive;

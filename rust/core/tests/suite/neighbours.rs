@@ -1,4 +1,4 @@
-//! Every method, metric, precision and layout against the same dense oracle, on point sets meant to break them.
+//! Every method, metric, precision and layout of the neighbour search against the dense oracle.
 
 use std::collections::HashSet;
 
@@ -12,26 +12,26 @@ use proptest::prelude::*;
 
 const METRICS: [Metric; 4] = [Metric::Euclidean, Metric::Cosine, Metric::Correlation, Metric::Manhattan];
 
-/// Shapes of data that have broken neighbour searches elsewhere.
+/// Types of point sets that are difficult for neighbour searches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
     /// Uniform in a cube.
     Generic,
-    /// Small integers times this: exact ties everywhere. Exact for a power of two.
+    /// Small integers times this number: many ties, exact for a power of two.
     Lattice(f64),
     /// Integer multiples of one direction.
     Line,
     /// At most four different points.
     Duplicates,
-    /// Uniform, and one point this far away.
+    /// Uniform, and one point at this distance.
     Far(f64),
-    /// Uniform, every second coordinate the same for all.
+    /// Uniform; every second coordinate is constant.
     Constant,
-    /// Two clusters this far apart, of this spread.
+    /// Two clusters at this distance and of this spread.
     Clusters(f64, f64),
 }
 
-/// 2^-997 and 2^990, about 1e-300 and 1e298: squares leave the range of a double.
+/// 2^-997 and 2^990, about 1e-300 and 1e298: squares underflow or overflow.
 const SMALL: f64 = f64::from_bits((1023 - 997) << 52);
 const LARGE: f64 = f64::from_bits((1023 + 990) << 52);
 
@@ -43,12 +43,12 @@ const SINGLE: [Shape; 9] = [
     Shape::Duplicates,
     Shape::Far(1e6),
     Shape::Constant,
-    // Products in f32 serve the first and are hopeless for the second.
+    // Products in single precision separate the points of the first set, not of the second.
     Shape::Clusters(30.0, 1.0),
     Shape::Clusters(1e8, 1e-6),
 ];
 
-/// Coordinates that only `f64` can hold.
+/// Coordinates outside the range of single precision.
 const DOUBLE: [Shape; 5] =
     [Shape::Far(1e150), Shape::Lattice(SMALL), Shape::Lattice(LARGE), Shape::Lattice(1e-300), Shape::Lattice(1e300)];
 
@@ -79,14 +79,14 @@ impl Shape {
         (0..n).map(&mut point).collect()
     }
 
-    /// Are sums of squares exact, so that ties in the oracle are ties in the crate?
+    /// True if sums of squares are exact, so that ties of the oracle are ties of the crate.
     fn is_exact(self) -> bool {
         matches!(self, Self::Line | Self::Duplicates)
             || matches!(self, Self::Lattice(u) if [1.0, SMALL, LARGE].contains(&u))
     }
 }
 
-/// One way to ask for neighbours.
+/// Layout of the points.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     Dense,
@@ -115,19 +115,20 @@ fn search<T: Real>(
     }
 }
 
-/// `distance * 2^exponent`, in two halves because the power alone may leave the range of a double.
+/// `distance * 2^exponent` in two factors, because the power alone may overflow.
 fn unscaled(distance: f64, exponent: i32) -> f64 {
     distance * f64::from(exponent / 2).exp2() * f64::from(exponent - exponent / 2).exp2()
 }
 
-/// How far rounding may move a distance between any two of these points.
+/// Largest rounding error of a distance between two of these points.
 fn tolerance(metric: Metric, points: &Matrix) -> impl Fn(f64) -> f64 {
     let largest = |x: &[f64]| x.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
     let roundings = 16.0 * (points[0].len() as f64 + 4.0) * f64::EPSILON;
     let (relative, absolute) = match metric {
         Metric::Euclidean | Metric::Manhattan => (roundings, f64::MIN_POSITIVE * f64::EPSILON),
         Metric::Cosine => (0.0, roundings),
-        // Removing a mean that is large against the deviations magnifies the rounding of the coordinates.
+        // Subtraction of a mean that is large compared with the deviations magnifies rounding
+        // errors.
         Metric::Correlation => {
             let offsets = points.iter().map(|x| largest(x) / largest(&crate::oracle::centred(x)));
             (0.0, 4.0 * roundings * offsets.fold(1.0, f64::max))
@@ -159,7 +160,7 @@ fn check_table(table: &NeighbourTable, points: &Matrix, truth: &[Vec<(f64, usize
         let distinct: HashSet<u32> = indices.iter().copied().collect();
         assert!(distinct.len() == k && !distinct.contains(&(i as u32)), "row {i}: {indices:?}");
         for (rank, (&j, &d)) in indices.iter().zip(distances).enumerate() {
-            // The right distance for the point named, and no nearer point left out.
+            // The distance belongs to this point, and no nearer point is missing.
             is_close(d, j as usize, crate::oracle::distance(metric, &points[i], &points[j as usize]));
             is_close(d, expected[rank].1, expected[rank].0);
         }
@@ -171,7 +172,8 @@ fn check_table(table: &NeighbourTable, points: &Matrix, truth: &[Vec<(f64, usize
         if let Some(&d) = distances.iter().find(|d| **d > 0.0) {
             assert_eq!(nearest, d, "row {i}");
         } else if scale_free {
-            // Rounding decides whether proportional rows coincide; all others must be at least that far.
+            // Rounding decides whether proportional rows coincide; all other points must be at
+            // least this far.
             assert!(nearest > 0.0);
             let farther = |e: &&(f64, usize)| e.0 > 4.0 * tolerance(e.0);
             assert!(expected.iter().filter(farther).all(|e| nearest <= e.0 + tolerance(e.0)));
@@ -184,7 +186,7 @@ fn check_table(table: &NeighbourTable, points: &Matrix, truth: &[Vec<(f64, usize
     }
 }
 
-/// All ways to the neighbours of these points, rounded to `T` first.
+/// Compares all methods and layouts with the oracle on points rounded to `T`.
 fn check<T: Real>(shape: Shape, n: usize, d: usize, k: usize, seed: u64) {
     let mut points = shape.points(n, d, seed);
     points.iter_mut().flatten().for_each(|v| *v = T::from_f64(*v).to_f64());
@@ -212,7 +214,7 @@ fn check<T: Real>(shape: Shape, n: usize, d: usize, k: usize, seed: u64) {
     }
 }
 
-/// Queries and points are taken in blocks of multiples of 64 up to 512.
+/// Blocks of queries and points have multiples of 64 points, up to 512.
 #[test]
 fn sizes_around_the_blocks() {
     for (case, n) in [2, 3, 17, 63, 64, 65, 127, 129, 193, 255, 256, 257, 385, 511, 513].into_iter().enumerate() {
@@ -266,8 +268,9 @@ proptest! {
 }
 
 #[test]
-fn more_duplicates_than_neighbours_leave_the_nearest_other_point_visible() {
-    // 200 copies of the origin, 100 of (3, 4), one point at (0, 20); k is far below either number of copies.
+fn the_nearest_distinct_point_is_found_among_duplicates() {
+    // 200 copies of the origin, 100 of (3, 4), one point at (0, 20); k is smaller than either
+    // number of copies.
     let mut points = vec![vec![0.0, 0.0]; 200];
     points.extend(vec![vec![3.0, 4.0]; 100]);
     points.push(vec![0.0, 20.0]);
@@ -284,8 +287,9 @@ fn more_duplicates_than_neighbours_leave_the_nearest_other_point_visible() {
 }
 
 #[test]
-fn a_nearer_point_after_many_duplicates() {
-    // The first point has 35 copies, then 130 ties at distance 1, then 45 more copies, then a point at distance 1/2.
+fn a_nearer_point_after_many_duplicates_is_found() {
+    // 35 copies of the first point, 130 ties at distance 1, 45 more copies, a point at distance
+    // 1/2.
     let copies = |x: f64, count: usize| std::iter::repeat_n(vec![x, 0.0], count);
     let points: Matrix = copies(0.0, 36).chain(copies(1.0, 130)).chain(copies(0.0, 45)).chain(copies(0.5, 1)).collect();
     for method in [Method::Tree, Method::Scan] {
@@ -295,7 +299,7 @@ fn a_nearer_point_after_many_duplicates() {
 }
 
 #[test]
-fn crowded_lattices() {
+fn lattices_with_many_ties() {
     for (d, k) in [(1, 1), (1, 15), (1, 40), (2, 3), (2, 40), (2, 90)] {
         for seed in 0..4 {
             check::<f64>(Shape::Lattice(1.0), 400, d, k, seed);
@@ -315,8 +319,8 @@ fn coinciding_points_have_no_positive_distance() {
 }
 
 #[test]
-fn correlation_does_not_depend_on_an_offset_that_rounds_nothing() {
-    // Integers, with and without a large one added: the same deviations to the last bit.
+fn correlation_does_not_depend_on_an_exact_offset() {
+    // Integers with and without a large offset have the same deviations to the last bit.
     let points = Shape::Lattice(1.0).points(60, 8, 1);
     let shifted: Matrix = points.iter().map(|x| x.iter().map(|v| v + 1e12).collect()).collect();
     let [a, b] = [&points, &shifted]
@@ -339,7 +343,7 @@ fn a_tiny_spread_beside_a_constant_coordinate() {
 fn cosine_of_rows_of_very_different_scales() {
     let points = vec![vec![1e300, 0.0], vec![1e-300, 1e-300], vec![0.0, 1e-300]];
     let table = search::<f64>(&points, Layout::Dense, 1, Metric::Cosine, Method::Scan).unwrap();
-    // The middle one is as far from either: the smaller index wins.
+    // The second point is equally far from both others: the smaller index comes first.
     assert_eq!(table.indices, [1, 0, 1]);
 }
 
@@ -352,9 +356,9 @@ fn equal_distances_are_ordered_by_index() {
     assert_eq!(unordered.count(), 0);
 }
 
-/// Every row is full, without the point itself or anybody twice, at exact distances; and enough of it is right.
+/// Rows are full and distinct, without the point itself, with exact distances; the recall suffices.
 #[test]
-fn approximate_neighbours_are_sound_and_enough() {
+fn approximate_neighbours_are_valid_and_reach_the_recall() {
     let (n, d, k) = (4000, 12, 10);
     let exec = Exec::with_threads(2);
     for shape in SINGLE {
@@ -375,7 +379,7 @@ fn approximate_neighbours_are_sound_and_enough() {
                 let true_distance: f64 =
                     points[i].iter().zip(&points[j as usize]).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
                 assert!((distance - true_distance).abs() <= 1e-12 * true_distance, "{shape:?}");
-                // Equally near ones count alike.
+                // Points at the distance of the last neighbour count as found.
                 hits += usize::from(distance <= last);
             }
         }

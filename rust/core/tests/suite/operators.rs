@@ -1,4 +1,5 @@
-//! Affinities, walks, trajectories, products and geometry against the dense oracle, and the invariants that they keep.
+//! Affinities, walks, trajectories, products and distances against the dense oracle, and their
+//! invariants.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ fn exec() -> Exec {
     Exec::with_threads(2)
 }
 
-/// Rounding of a few dozen operations in `T`.
+/// Rounding error of a few dozen operations in `T`.
 fn tolerance<T: Real>() -> f64 {
     64.0 * T::ROUNDOFF
 }
@@ -52,7 +53,7 @@ fn member(walks: usize) -> impl Strategy<Value = Member> {
     ]
 }
 
-/// A random set and weights of a sequence or of a convex trajectory.
+/// A random operator set and the weights of a sequence or of a convex trajectory.
 #[derive(Debug, Clone)]
 struct Case {
     n: usize,
@@ -168,7 +169,8 @@ proptest! {
         let left = dot(&apply(&trajectory, &x, 1, Direction::Forward), &y);
         let right = dot(&x, &apply(&trajectory, &y, 1, Direction::Transposed));
         prop_assert!((left - right).abs() <= 1e-13 * left);
-        // The walks have self-loops: no edge of a factor is lost in the product, unless a step is the uniform jump.
+        // The walks have self-loops, so a product keeps all edges of its factors unless a step is
+        // uniform.
         let steps = case.steps(&set);
         if steps.iter().all(|s| (0..case.n).all(|i| s[i][i] > 0.0)) {
             let w = crate::oracle::dense(&product);
@@ -188,7 +190,7 @@ proptest! {
         let pruning = Pruning { below, top, each_step: false };
         let pruned = sparse(&trajectory, pruning);
         for (i, row) in crate::oracle::dense(&pruned).iter().enumerate() {
-            // From the same numbers: which entries are kept is then exact, ties included.
+            // Computed from the same numbers, so that the kept entries are exactly equal.
             let expected = crate::oracle::prune(&whole[i], pruning);
             prop_assert!(row.iter().zip(&expected).all(|(a, b)| (*a > 0.0) == (*b > 0.0)));
             assert_close(row, &expected, 1e-14, "pruned");
@@ -208,7 +210,7 @@ proptest! {
         let w = crate::oracle::trajectory(&case.steps(&set));
         let weights: Vec<f64> = Random(case.seed).block(case.n).iter().map(|v: &f64| v + 0.1).collect();
         let n = case.n;
-        // All rows backwards, and one of them twice.
+        // All rows in reverse order, and one row twice.
         let rows: Vec<usize> = (0..n).rev().chain([0]).collect();
         let m = rows.len();
         for weights in [None, Some(&weights[..])] {
@@ -228,19 +230,19 @@ proptest! {
 }
 
 #[test]
-fn zeros_are_not_stored_on_the_diagonal_either() {
+fn zeros_on_the_diagonal_are_not_stored() {
     let graph = crate::samples::directed_graph(5, 3, 1);
     let affinity: Csr<f64> = symmetric_affinity(&graph, Kernel::Binary, 0.0, Symmetrize::Mean, &exec()).unwrap();
     assert!(affinity.values().iter().all(|v| *v > 0.0));
 }
 
 #[test]
-fn implicit_members_equal_what_they_stand_for() {
+fn implicit_members_equal_explicit_ones() {
     let (n, cols) = (40, 5);
     let (p, q) = (Member::Walk(0), Member::Walk(1));
     let power = |base, exponent| Member::Power { base, exponent };
     let jump = |alpha, landing| Member::Teleport { base: 0, alpha, landing };
-    // (members, weights) twice: both sides must be the same operator.
+    // Members and weights of two equal operators.
     let pairs = [
         (vec![power(0, 3)], vec![1.0], vec![p], vec![1.0; 3]),
         (vec![power(1, 1)], vec![1.0], vec![q], vec![1.0]),
@@ -249,7 +251,7 @@ fn implicit_members_equal_what_they_stand_for() {
         (vec![jump(0.7, Landing::Power(2))], vec![1.0], vec![p, power(0, 2)], vec![0.7, 0.3]),
         (vec![jump(0.7, Landing::Power(1))], vec![1.0], vec![p], vec![1.0]),
         (vec![p, p, q], vec![0.25, 0.25, 0.5], vec![p, q], vec![0.5, 0.5]),
-        // After a uniform jump every function is constant: later steps change nothing.
+        // After a uniform step every function is constant: later steps change nothing.
         (vec![p, Member::Uniform], one_hot(&[1, 0, 0], 2), vec![Member::Uniform], vec![1.0]),
     ];
     let x: Vec<f64> = Random(3).block(n * cols);
@@ -278,7 +280,7 @@ fn a_sequence_is_the_product_with_later_steps_on_the_left() {
     assert_close(&crate::oracle::dense(&w).concat(), &expected.concat(), 1e-14, "sequence");
 }
 
-/// Wide blocks are cut into panels and large ones live elsewhere; neither may show in a column.
+/// Wide blocks are cut into panels and large blocks are mapped; neither changes a column.
 #[test]
 fn a_column_does_not_depend_on_its_block() {
     fn check<T: Real>(n: usize, widths: &[usize]) {
@@ -298,7 +300,7 @@ fn a_column_does_not_depend_on_its_block() {
     }
     check::<f64>(300, &[1, 2, 4, 7, 8, 16, 31, 32, 33, 63, 64, 65, 97]);
     check::<f32>(300, &[5, 64, 70]);
-    // 5 MB: beyond the size from which a block is mapped by itself.
+    // 5 MB, above the size from which on a block has a mapping of its own.
     check::<f64>(20_000, &[33]);
 }
 
@@ -321,7 +323,7 @@ fn reversible_transposes_equal_explicit_ones() {
 }
 
 #[test]
-fn walks_survive_storage_and_rounding() {
+fn walks_are_restored_and_rounded() {
     let walk = crate::samples::reversible::<f64>(60, 5, 3);
     let stored = Transition::restore(walk.matrix().clone(), walk.degrees().map(<[f64]>::to_vec)).unwrap();
     let single = walk.to_single();
@@ -336,14 +338,14 @@ fn walks_survive_storage_and_rounding() {
 }
 
 #[test]
-fn given_matrices_are_normalised_to_the_last_bits() {
+fn given_matrices_are_normalised() {
     let near = Csr::new(2, vec![0, 2, 3], vec![0, 1, 1], vec![0.5, 0.500_000_1, 1.0]).unwrap();
     let walk = Transition::from_stochastic(near, 1e-6, &exec()).unwrap();
     assert_close(&walk.matrix().row_sums(&exec()).unwrap(), &[1.0, 1.0], 1e-15, "row sums");
 }
 
 #[test]
-fn pruning_breaks_ties_by_column_and_keeps_something() {
+fn pruning_breaks_ties_by_column_and_keeps_one_entry() {
     // Every row has four equal entries.
     let columns = (0..8_u32).flat_map(|i| if i < 4 { [0, 2, 4, 6] } else { [1, 3, 5, 7] }).collect();
     let matrix = Csr::new(8, (0..=8).map(|i| 4 * i).collect(), columns, vec![0.25; 32]).unwrap();
@@ -371,9 +373,9 @@ fn pruning_each_step_equals_the_oracle() {
     assert_close(&crate::oracle::dense(&pruned).concat(), &expected.concat(), 1e-14, "pruned");
 }
 
-/// A hub joined to everybody: its row is summed in segments.
+/// A point with edges to all others: its row is summed in segments.
 #[test]
-fn hubs_lose_no_precision() {
+fn rows_of_hubs_are_summed_accurately() {
     let n = 5000_usize;
     let edges = (1..n as u32).chain(vec![0; n - 1]).collect();
     let indptr = [0].into_iter().chain((0..n as u64).map(|i| n as u64 - 1 + i)).collect();
@@ -417,7 +419,7 @@ fn stationary_distributions_are_left_fixed_vectors() {
     assert!(short.residual > 1e-13);
 }
 
-/// Long products of connected walks forget where they started.
+/// Long products of connected walks tend to rank one.
 #[test]
 fn long_products_become_rank_one() {
     let n = 40;

@@ -1,14 +1,14 @@
-//! What the crate must compute, written from the definitions with dense matrices and no thought of speed.
+//! Definitions with dense matrices, without regard to speed.
 
 use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize};
 use mdt_core::graph::neighbours::Metric;
 use mdt_core::ground::csr::Csr;
 use mdt_core::{Landing, Member, Pruning, Real};
 
-/// A matrix by rows; points are rows too.
+/// Rows of a matrix or of points.
 pub type Matrix = Vec<Vec<f64>>;
 
-/// The matrix that a CSR matrix stands for.
+/// The dense matrix of a CSR matrix.
 pub fn dense<T: Real>(matrix: &Csr<T>) -> Matrix {
     let mut full = vec![vec![0.0; matrix.n_cols()]; matrix.n_rows()];
     for (i, line) in full.iter_mut().enumerate() {
@@ -18,7 +18,8 @@ pub fn dense<T: Real>(matrix: &Csr<T>) -> Matrix {
     full
 }
 
-/// Length of a vector. Scaling by a power of two is exact, so equal sums of squares give equal lengths at any scale.
+/// Euclidean norm. Scaling by a power of two is exact, so equal sums of squares give equal norms at
+/// any scale.
 fn length(v: &[f64]) -> f64 {
     let largest = v.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
     if largest == 0.0 {
@@ -33,7 +34,8 @@ fn cosine_distance(x: &[f64], y: &[f64]) -> f64 {
     1.0 - x.iter().zip(y).map(|(p, q)| (p / a) * (q / b)).sum::<f64>()
 }
 
-/// Deviations from the mean. Taking the mean a second time removes the rounding error of the first.
+/// Deviations from the mean. A second subtraction of the mean removes the rounding error of the
+/// first.
 pub fn centred(x: &[f64]) -> Vec<f64> {
     let shifted = |x: &[f64]| {
         let mean = x.iter().map(|v| v / x.len() as f64).sum::<f64>();
@@ -52,7 +54,7 @@ pub fn distance(metric: Metric, x: &[f64], y: &[f64]) -> f64 {
     }
 }
 
-/// The first point that has no distance to others.
+/// The first point without a defined distance.
 pub fn undefined(metric: Metric, points: &Matrix) -> Option<usize> {
     points.iter().position(|x| match metric {
         Metric::Cosine => x.iter().all(|v| *v == 0.0),
@@ -61,9 +63,9 @@ pub fn undefined(metric: Metric, points: &Matrix) -> Option<usize> {
     })
 }
 
-/// For each point all others by (distance, index).
+/// All other points of each point, ordered by (distance, index).
 pub fn neighbours(metric: Metric, points: &Matrix) -> Vec<Vec<(f64, usize)>> {
-    // Correlation is the cosine of deviations; taking those once saves most of the time.
+    // Correlation is the cosine of deviations; computing these once saves most of the time.
     if metric == Metric::Correlation {
         return neighbours(Metric::Cosine, &points.iter().map(|x| centred(x)).collect());
     }
@@ -174,12 +176,12 @@ pub fn steps(walks: &[Matrix], members: &[Member], weights: &[f64]) -> Vec<Matri
     weights.chunks(members.len()).map(step).collect()
 }
 
-/// `W_t ... W_1`: a later step multiplies on the left.
+/// `W_t ... W_1`: later steps multiply on the left.
 pub fn trajectory(steps: &[Matrix]) -> Matrix {
     steps.iter().fold(identity(steps[0].len()), |w, step| product(step, &w))
 }
 
-/// What is left of a row, rescaled to sum to 1.
+/// The kept entries of a row, scaled to sum 1.
 pub fn prune(row: &[f64], pruning: Pruning) -> Vec<f64> {
     let mut order: Vec<usize> = (0..row.len()).filter(|&j| row[j] > 0.0).collect();
     order.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
@@ -206,7 +208,7 @@ pub fn mean(points: &[Vec<f64>]) -> Vec<f64> {
     (0..points[0].len()).map(|j| points.iter().map(|p| p[j]).sum::<f64>() / points.len() as f64).collect()
 }
 
-/// Points by class, as definitions want them.
+/// The points of each class.
 pub fn by_class(points: &[Vec<f64>], labels: &[u32], k: usize) -> Vec<Vec<Vec<f64>>> {
     (0..k as u32)
         .map(|c| points.iter().zip(labels).filter(|(_, l)| **l == c).map(|(p, _)| p.clone()).collect())

@@ -1,4 +1,4 @@
-//! Points, graphs and walks to test on, each a function of its seed.
+//! Test data: points, graphs, walks and weights as functions of a seed.
 
 use std::sync::Arc;
 
@@ -43,7 +43,8 @@ pub fn graph(table: &NeighbourTable) -> Csr<f64> {
     Csr::new(n, (0..=n).map(|i| (i * table.k) as u64).collect(), indices, values).unwrap()
 }
 
-/// A directed graph without self-loops, up to `k` edges a row; some lengths are 0, and both directions need not agree.
+/// A directed graph without self-loops and with at most `k` edges a row; some distances are 0, and
+/// the directions of an edge may differ.
 pub fn directed_graph(n: usize, k: usize, seed: u64) -> Csr<f64> {
     let mut random = Random(seed);
     let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -70,7 +71,7 @@ pub fn reversible<T: Real>(n: usize, k: usize, seed: u64) -> Transition<T> {
     Transition::from_symmetric(affinity, 0.0, &exec).unwrap()
 }
 
-/// A walk that is not reversible: edges one way only.
+/// A walk with directed edges, not reversible.
 pub fn one_way<T: Real>(n: usize, k: usize, seed: u64) -> Transition<T> {
     let mut random = Random(seed);
     let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -112,7 +113,7 @@ pub fn simplex(steps: usize, members: usize, seed: u64) -> Vec<f64> {
     weights
 }
 
-/// Labels that use all of `0..k`.
+/// Random labels that contain all of `0..k`.
 pub fn labels(n: usize, k: usize, seed: u64) -> Vec<u32> {
     let mut random = Random(seed);
     (0..n).map(|i| if i < k { i as u32 } else { random.below(k) as u32 }).collect()

@@ -1,4 +1,4 @@
-//! Searches on problems whose best sequence is known, and the evaluator against what it is made of.
+//! Searches on problems with a known best sequence, and the evaluator against its parts.
 
 use std::sync::Mutex;
 
@@ -17,25 +17,25 @@ use proptest::prelude::*;
 
 use crate::samples::walks;
 
-/// Scores by a rule, and remembers what it was asked.
+/// Scores sequences by a rule and stores the sequences it scored.
 struct Rule<F> {
     rule: F,
-    asked: Mutex<Vec<Sequence>>,
+    scored: Mutex<Vec<Sequence>>,
 }
 
 impl<F: Fn(&[u16]) -> f64 + Sync> Rule<F> {
     fn new(rule: F) -> Self {
-        Self { rule, asked: Mutex::default() }
+        Self { rule, scored: Mutex::default() }
     }
 
-    fn asked(&self) -> Vec<Sequence> {
-        self.asked.lock().unwrap().clone()
+    fn scored(&self) -> Vec<Sequence> {
+        self.scored.lock().unwrap().clone()
     }
 }
 
 impl<F: Fn(&[u16]) -> f64 + Sync> Scorer for Rule<F> {
     fn score(&self, sequences: &[Sequence], _: &Exec) -> Result<Vec<Option<Score>>> {
-        self.asked.lock().unwrap().extend(sequences.iter().cloned());
+        self.scored.lock().unwrap().extend(sequences.iter().cloned());
         Ok(sequences.iter().map(|sequence| Some(Score { value: (self.rule)(sequence), seconds: 0.0 })).collect())
     }
 }
@@ -48,7 +48,7 @@ fn table(seed: u64) -> impl Fn(&[u16]) -> f64 + Sync {
     }
 }
 
-/// A random problem in which neighbours of a good sequence are good: scores add up along the sequence.
+/// A problem in which extensions of good sequences are good: scores add up along the sequence.
 fn walk(seed: u64) -> impl Fn(&[u16]) -> f64 + Sync {
     let step = table(seed);
     move |sequence: &[u16]| (1..=sequence.len()).map(|length| step(&sequence[..length]) - 0.45).sum()
@@ -67,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_wide_beam_sees_everything(seed: u64, members in 1_usize..4, depth in 1_usize..5) {
+    fn a_wide_beam_scores_all_sequences(seed: u64, members in 1_usize..4, depth in 1_usize..5) {
         let rule = Rule::new(table(seed));
         let beam = Beam { width: members.pow(depth as u32), depth, side: Side::Left };
         let all = run(&Exhaustive { depth }, &rule, members);
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn nodes_are_distinct_and_know_their_parents(seed: u64, members in 1_usize..4, depth in 1_usize..6) {
+    fn nodes_are_distinct_and_have_parents(seed: u64, members in 1_usize..4, depth in 1_usize..6) {
         let strategies: [(Box<dyn Strategy>, Side); 6] = [
             (Box::new(Beam { width: 2, depth, side: Side::Left }), Side::Left),
             (Box::new(Beam { width: 2, depth, side: Side::Right }), Side::Right),
@@ -91,10 +91,10 @@ proptest! {
         for (strategy, side) in strategies {
             let rule = Rule::new(table(seed));
             let found = run(&*strategy, &rule, members);
-            let mut asked = rule.asked();
-            asked.sort();
-            asked.dedup();
-            prop_assert_eq!(asked.len(), found.nodes.len());
+            let mut scored = rule.scored();
+            scored.sort();
+            scored.dedup();
+            prop_assert_eq!(scored.len(), found.nodes.len());
             prop_assert!(found.nodes.len() <= strategy.visits(members));
             for node in &found.nodes {
                 prop_assert!((1..=depth).contains(&node.sequence.len()));
@@ -110,16 +110,16 @@ proptest! {
         }
     }
 
-    /// A run with what another one knew asks for nothing twice and ends the same.
+    /// A run with known scores computes only the others and ends with the same result.
     #[test]
-    fn known_scores_are_not_asked_for(seed: u64, known in 0_usize..40) {
+    fn known_scores_are_not_computed_again(seed: u64, known in 0_usize..40) {
         let strategy = Mcts { playouts: 30, depth: 5, exploration: 0.5, seed };
         let first = run(&strategy, &Rule::new(table(seed)), 2);
         let kept: Vec<_> = first.nodes.iter().take(known).map(|n| (n.sequence.clone(), n.score)).collect();
         let rule = Rule::new(table(seed));
         let exec = Exec::with_threads(1);
         let again = search(&strategy, &rule, 2, kept.clone(), None, Answer::Any, &exec).unwrap();
-        prop_assert_eq!(rule.asked().len(), first.nodes.len() - kept.len());
+        prop_assert_eq!(rule.scored().len(), first.nodes.len() - kept.len());
         prop_assert_eq!(again, first);
     }
 
@@ -137,7 +137,7 @@ proptest! {
 }
 
 #[test]
-fn ties_go_to_the_shorter_and_then_to_the_first() {
+fn ties_are_broken_by_length_and_order() {
     let found = run(&Exhaustive { depth: 3 }, &Rule::new(|_: &[u16]| 1.0), 3);
     assert_eq!(best(&found).0, [0]);
     let long = Rule::new(|sequence: &[u16]| if sequence.len() > 1 { 1.0 } else { 0.0 });
@@ -163,7 +163,7 @@ fn a_beam_beats_a_greedy_search_on_average() {
 }
 
 #[test]
-fn greedy_steps_are_random_as_often_as_epsilon_says() {
+fn epsilon_is_the_probability_of_a_random_step() {
     let greedy = |seed| run(&Beam { width: 1, depth: 6, side: Side::Left }, &Rule::new(walk(seed)), 3);
     let epsilon =
         |epsilon, seed| run(&EpsilonGreedy { epsilon, depth: 6, side: Side::Left, seed }, &Rule::new(walk(seed)), 3);
@@ -171,7 +171,7 @@ fn greedy_steps_are_random_as_often_as_epsilon_says() {
     assert!((0..20).filter(|&seed| epsilon(1.0, seed).nodes != greedy(seed).nodes).count() > 10);
 }
 
-/// One sequence of 3^6 is best, and every right step towards it pays a little.
+/// One of 3^6 sequences is best, and every right step towards it improves the score.
 #[test]
 fn tree_search_finds_a_planted_sequence() {
     let planted = |seed: u64| -> Sequence { (0..6).map(|i| Stream::new(seed, i).below(3) as u16).collect() };
@@ -183,7 +183,7 @@ fn tree_search_finds_a_planted_sequence() {
         let strategy = Mcts { playouts: 150, depth: 6, exploration: 0.5, seed };
         best(&run(&strategy, &rule, 3)).0 == target
     });
-    // 300 of 1,092 sequences: drawing them at random would find it in 5 or 6 cases of 20.
+    // 300 of 1,092 sequences: random draws would find it in 5 or 6 cases of 20.
     assert!(found.count() >= 18);
 }
 
@@ -200,7 +200,7 @@ fn random_sequences_follow_the_probabilities() {
     let expected = probabilities.map(|p| 20_000.0 * p);
     let chi2: f64 = counts.iter().zip(expected).filter(|(_, e)| *e > 0.0).map(|(c, e)| (c - e).powi(2) / e).sum();
     assert_eq!(counts[3], 0.0);
-    // Three degrees of freedom, one in a thousand.
+    // Three degrees of freedom, significance 0.001.
     assert!(chi2 < 16.3, "{counts:?}");
 }
 
@@ -245,9 +245,9 @@ fn by_hand(set: &OperatorSet<f64>, sequence: &[u16], exec: &Exec) -> f64 {
     -(0.25 * score(0) + 0.75 * score(1))
 }
 
-/// Whatever is kept, whoever asks and on however many threads: a score is a function of the sequence.
+/// A score is a function of the sequence, whatever the memory budget and the number of threads.
 #[test]
-fn scores_do_not_depend_on_what_is_kept() {
+fn scores_do_not_depend_on_the_cache() {
     let set = set();
     let observer = |_: &[u16], _: Score| ();
     let block = 600 * 16 * 8;
@@ -273,9 +273,10 @@ fn scores_do_not_depend_on_what_is_kept() {
     assert!(histories.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
-/// Large sets are worked on in another order: labels come back in the given one, and scores are those of the labels, on walks and on features.
+/// Large sets are reordered: labels come back in the given order, and scores on walks and on
+/// features are those of the labels.
 #[test]
-fn large_sets_are_scored_in_their_own_order() {
+fn labels_of_reordered_sets_are_in_the_given_order() {
     let (n, exec) = (17_000, Exec::with_threads(2));
     let set = OperatorSet::<f64>::new(walks(n, 2, 1), vec![Member::Walk(0), Member::Walk(1)]).unwrap();
     let features: Vec<f64> = (0..n).map(|i| (i as f64).sin()).collect();
@@ -284,7 +285,7 @@ fn large_sets_are_scored_in_their_own_order() {
         criterion: Criterion::CalinskiHarabasz,
         views: vec![
             ScoredView { rows: ViewRows::Walk(0), weight: 0.5 },
-            ScoredView { rows: ViewRows::Dense(&features, 1), weight: 0.5 },
+            ScoredView { rows: ViewRows::Features(Features::Dense { data: &features, dimension: 1 }), weight: 0.5 },
         ],
     };
     let observer = |_: &[u16], _: Score| ();
@@ -298,7 +299,7 @@ fn large_sets_are_scored_in_their_own_order() {
     assert!((score.value / by_hand - 1.0).abs() < 1e-9, "{} {by_hand}", score.value);
 }
 
-/// The best sequence is not solved again; the labels of any candidate are those of its trajectory.
+/// The best sequence is not solved again, and labels of any candidate are those of its trajectory.
 #[test]
 fn labels_of_the_best_candidate_are_kept() {
     let (set, exec) = (set(), Exec::with_threads(2));

@@ -1,4 +1,9 @@
-//! Lloyd's iteration.
+//! Lloyd's iteration: assign points to the nearest centre, move centres to the means.
+//!
+//! Sums of clusters are updated by the points that change their cluster. Most iterations move few
+//! points.
+//!
+//! Reference: Lloyd 1982, doi:10.1109/TIT.1982.1056489.
 
 use super::run::{Piece, Run};
 use crate::Result;
@@ -6,7 +11,7 @@ use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, Lane, TILE, empty_tiles, put, squared_distances};
 
 impl Run<'_> {
-    /// Lloyd's iteration.
+    /// Iterates until the centres rest or `max_iterations` is reached.
     pub fn iterate(&mut self, max_iterations: usize, tolerance: f64, exec: &Exec) -> Result<()> {
         while self.iterations < max_iterations && !self.converged {
             self.iterations += 1;
@@ -16,16 +21,16 @@ impl Run<'_> {
             }
             self.converged = self.update() <= tolerance;
         }
-        // Labels belong to the last centres.
+        // Assigns the points to the final centres.
         self.assign(exec)?;
         Ok(())
     }
 
-    /// Takes every point to its nearest centre. Did any change its cluster?
+    /// Assigns every point to its nearest centre; returns true if a label changed.
     pub fn assign(&mut self, exec: &Exec) -> Result<bool> {
         exec.check()?;
-        let d = self.dimension;
-        let mut tiles = empty_tiles(self.k, d);
+        let d = self.problem.dimension;
+        let mut tiles = empty_tiles(self.problem.k, d);
         for (c, center) in self.centers.chunks_exact(d).enumerate() {
             put(&mut tiles[c / TILE * TILE * d..], c % TILE, center.iter().copied());
         }
@@ -46,12 +51,14 @@ impl Run<'_> {
         Ok(relocated || self.pieces.iter().any(|piece| piece.changed > 0))
     }
 
-    /// Gives every empty cluster the point that is farthest from its centre and not alone there.
+    /// Moves to each empty cluster the point farthest from its centre, unless it is alone in its
+    /// cluster.
     ///
-    /// There is one at a positive distance: fewer clusters than distinct points hold them all.
+    /// Such a point at a positive distance exists because there are at least as many distinct
+    /// points as clusters.
     fn refill_empty(&mut self) -> bool {
-        let d = self.dimension;
-        let empty: Vec<usize> = (0..self.k).filter(|&c| self.clusters.counts[c] == 0).collect();
+        let d = self.problem.dimension;
+        let empty: Vec<usize> = (0..self.problem.k).filter(|&c| self.clusters.counts[c] == 0).collect();
         for &c in &empty {
             let mut farthest = (0, 0, -1.0);
             for (p, piece) in self.pieces.iter().enumerate() {
@@ -63,7 +70,7 @@ impl Run<'_> {
                 }
             }
             let (p, i, distance) = farthest;
-            let point: Vec<f64> = self.lanes.point(p * self.rows_per_piece + i).collect();
+            let point: Vec<f64> = self.problem.lanes.point(p * self.problem.rows_per_piece + i).collect();
             let piece = &mut self.pieces[p];
             self.clusters.move_point(piece.labels[i], c, point.iter().copied());
             piece.labels[i] = c as u32;
@@ -74,10 +81,13 @@ impl Run<'_> {
         !empty.is_empty()
     }
 
-    /// Moves centres to the means of their points; the sum of squared distances that they moved.
+    /// Moves centres to the means of their points; returns the sum of squared shifts.
     fn update(&mut self) -> f64 {
         let mut shift = 0.0;
-        let lines = self.centers.chunks_exact_mut(self.dimension).zip(self.clusters.sums.chunks_exact(self.dimension));
+        let lines = self
+            .centers
+            .chunks_exact_mut(self.problem.dimension)
+            .zip(self.clusters.sums.chunks_exact(self.problem.dimension));
         for ((center, sums), &count) in lines.zip(&self.clusters.counts) {
             for (c, sum) in center.iter_mut().zip(sums) {
                 let mean = sum / count as f64;
@@ -89,7 +99,8 @@ impl Run<'_> {
     }
 }
 
-/// Nearest centres of a piece, as a type for the same reason.
+/// Assigns the points of a piece. A type instead of a closure: [`pulp`] compiles a type for each
+/// vector width.
 struct Assign<'a, 'b> {
     piece: &'a mut Piece<'b>,
     tiles: &'a [f64],

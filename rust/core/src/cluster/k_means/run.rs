@@ -1,25 +1,31 @@
-//! The state of one start.
+//! The state of one run of k-means.
 
-use super::{NONE, Problem};
-use crate::ground::lanes::{LANES, Lanes};
+use std::ops::Range;
 
-/// Consecutive rows of a start. Arrays by row are filled up to whole blocks.
+use super::problem::Problem;
+use crate::ground::lanes::LANES;
+
+/// The label of a point without cluster.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Consecutive rows. Arrays with an element for each row are padded to whole blocks of lanes.
 pub(super) struct Piece<'a> {
     pub blocks: &'a [f64],
     pub count: usize,
     pub labels: Vec<u32>,
     /// Squared distance to the nearest centre.
     pub distances: Vec<f64>,
-    /// While seeding: the distances if a candidate were a centre, lane by lane for each candidate, and their sums.
+    /// During seeding: distances with each candidate as an additional centre, lane by lane, and
+    /// their sums.
     pub trials: Vec<f64>,
     pub potentials: Vec<f64>,
     pub inertia: f64,
-    /// What the points that changed cluster add to sums and counts.
+    /// Changes of sums and counts by the points that changed their cluster.
     pub moved: ClusterSums,
     pub changed: usize,
 }
 
-/// Sums and numbers of points of each cluster.
+/// Sum and number of the points of each cluster.
 #[derive(Clone)]
 pub(super) struct ClusterSums {
     pub sums: Vec<f64>,
@@ -41,7 +47,7 @@ impl ClusterSums {
         self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
     }
 
-    /// Takes a point from one cluster (if it had one) to another.
+    /// Moves a point from its cluster, if it has one, to another.
     #[inline(always)]
     pub fn move_point(&mut self, from: u32, to: usize, point: impl ExactSizeIterator<Item = f64>) {
         let d = point.len();
@@ -59,14 +65,10 @@ impl ClusterSums {
     }
 }
 
-/// One start on its way.
+/// One run.
 pub(super) struct Run<'a> {
-    pub lanes: &'a Lanes,
+    pub problem: &'a Problem<'a>,
     pub pieces: Vec<Piece<'a>>,
-    pub rows_per_piece: usize,
-    pub n: usize,
-    pub k: usize,
-    pub dimension: usize,
     pub centers: Vec<f64>,
     pub clusters: ClusterSums,
     pub inertia: f64,
@@ -75,14 +77,13 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub fn new(problem: &Problem<'a>) -> Self {
-        let (n, k, dimension) = (problem.n, problem.settings.n_clusters, problem.dimension);
-        let piece = |p| {
-            let rows = problem.rows(p);
+    pub fn new(problem: &'a Problem<'a>) -> Self {
+        let sums = ClusterSums::new(problem.k, problem.dimension);
+        let piece = |rows: Range<usize>| {
             let count = rows.len();
             let places = count.next_multiple_of(LANES);
             let mut distances = vec![f64::INFINITY; places];
-            // Places without a point must not count while seeding.
+            // Padding must not count during seeding.
             distances[count..].fill(0.0);
             Piece {
                 blocks: problem.lanes.blocks(rows.start, count),
@@ -92,19 +93,15 @@ impl<'a> Run<'a> {
                 trials: Vec::new(),
                 potentials: Vec::new(),
                 inertia: 0.0,
-                moved: ClusterSums::new(k, dimension),
+                moved: sums.clone(),
                 changed: 0,
             }
         };
         Self {
-            lanes: problem.lanes,
-            pieces: (0..n.div_ceil(problem.rows_per_piece)).map(piece).collect(),
-            rows_per_piece: problem.rows_per_piece,
-            n,
-            k,
-            dimension,
-            centers: Vec::with_capacity(k * dimension),
-            clusters: ClusterSums::new(k, dimension),
+            problem,
+            pieces: problem.pieces().map(piece).collect(),
+            centers: Vec::with_capacity(sums.sums.len()),
+            clusters: sums,
             inertia: 0.0,
             iterations: 0,
             converged: false,

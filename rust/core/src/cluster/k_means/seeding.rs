@@ -1,4 +1,10 @@
-//! Greedy k-means++: the centres to begin with.
+//! Greedy k-means++: the initial centres.
+//!
+//! Each further centre is the best of `2 + ln k` candidates, drawn with probabilities proportional
+//! to their squared distance to the nearest centre: the one that lowers the sum of these distances
+//! most.
+//!
+//! Reference: Arthur and Vassilvitskii 2007, "k-means++: the advantages of careful seeding".
 
 use super::run::{Piece, Run};
 use crate::ground::exec::Exec;
@@ -7,28 +13,29 @@ use crate::ground::random::Stream;
 use crate::{Error, Result};
 
 impl Run<'_> {
-    /// Chooses the centres to begin with.
+    /// Chooses the initial centres.
     pub fn seed(&mut self, random: &mut Stream, exec: &Exec) -> Result<()> {
-        let trials = 2 + (self.k as f64).ln() as usize;
-        let mut candidates = vec![random.below(self.n)];
-        for c in 0..self.k {
+        let trials = 2 + (self.problem.k as f64).ln() as usize;
+        let mut candidates = vec![random.below(self.problem.n)];
+        for c in 0..self.problem.k {
             if c > 0 {
                 let total: f64 = self.pieces.iter().map(|piece| piece.potentials[0]).sum();
                 if total <= 0.0 {
-                    let k = self.k;
+                    let k = self.problem.k;
                     let message = format!("n_clusters: expected at most {c}, the number of distinct points, got {k}");
                     return Err(Error::Invalid(message));
                 }
                 candidates = (0..trials).map(|_| self.draw(random.uniform() * total)).collect();
             }
             let best = self.try_candidates(&candidates, exec)?;
-            self.centers.extend(self.lanes.point(candidates[best]));
+            self.centers.extend(self.problem.lanes.point(candidates[best]));
         }
         self.pieces.iter_mut().for_each(|piece| piece.trials = Vec::new());
         Ok(())
     }
 
-    /// The point at which the running sum of squared distances passes `target`; one at a positive distance in any case.
+    /// The point at which the cumulative squared distance exceeds `target`, always at a positive
+    /// distance.
     fn draw(&self, mut target: f64) -> usize {
         let mut chosen = 0;
         for (p, piece) in self.pieces.iter().enumerate() {
@@ -53,15 +60,16 @@ impl Run<'_> {
                 }
             }
         }
-        chosen * self.rows_per_piece + last
+        chosen * self.problem.rows_per_piece + last
     }
 
-    /// Takes the candidate that leaves the smallest sum of squared distances, and says which it was.
+    /// Adds the candidate with the smallest sum of squared distances as a centre; returns its
+    /// number.
     fn try_candidates(&mut self, candidates: &[usize], exec: &Exec) -> Result<usize> {
-        let d = self.dimension;
+        let d = self.problem.dimension;
         let mut tiles = empty_tiles(candidates.len(), d);
         for (t, &candidate) in candidates.iter().enumerate() {
-            put(&mut tiles[t / TILE * TILE * d..], t % TILE, self.lanes.point(candidate));
+            put(&mut tiles[t / TILE * TILE * d..], t % TILE, self.problem.lanes.point(candidate));
         }
         let count = candidates.len();
         exec.for_pieces(
@@ -88,7 +96,8 @@ impl Run<'_> {
     }
 }
 
-/// Distances of a piece to candidates, as a type: [`pulp`] compiles it for each vector width.
+/// Distances of a piece to candidates. A type instead of a closure: [`pulp`] compiles a type for
+/// each vector width.
 struct TryCandidates<'a, 'b> {
     piece: &'a mut Piece<'b>,
     tiles: &'a [f64],

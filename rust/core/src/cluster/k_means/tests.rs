@@ -27,7 +27,7 @@ fn one_cluster_is_the_mean() {
 }
 
 #[test]
-fn every_distinct_point_can_have_its_cluster() {
+fn every_distinct_point_may_be_a_cluster() {
     let points: Vec<f64> = (0..40).map(|i| f64::from(i % 20)).collect();
     let found = cluster(&points, 1, 20).unwrap();
     assert_eq!(found.inertia, 0.0);
@@ -40,23 +40,22 @@ fn every_distinct_point_can_have_its_cluster() {
 fn empty_clusters_get_the_farthest_points() {
     let exec = Exec::with_threads(1);
     let points = [0.0, 1.0, 2.0, 10.0, 11.0];
-    let settings = settings(3);
     let frame = Frame::new(&points, 1, &exec).unwrap();
     let lanes = Lanes::new(&points, &frame, 1, 5, Some, &exec).unwrap();
-    let problem = Problem::new(&lanes, 5, 1, &settings, &exec).unwrap();
-    let mut start = Run::new(&problem);
-    // Two centres so far away that nobody is nearest to them.
-    start.centers = vec![0.0, 1e6, -1e6];
-    start.assign(&exec).unwrap();
-    assert!(start.clusters.counts.iter().all(|&c| c > 0));
-    start.iterate(100, 0.0, &exec).unwrap();
-    assert!(start.converged);
-    assert!(start.clusters.counts.iter().all(|&c| c > 0));
+    let problem = Problem::new(&lanes, 5, 1, 3);
+    let mut run = Run::new(&problem);
+    // Two centres so far away that they are nearest to no point.
+    run.centers = vec![0.0, 1e6, -1e6];
+    run.assign(&exec).unwrap();
+    assert!(run.clusters.counts.iter().all(|&c| c > 0));
+    run.iterate(100, 0.0, &exec).unwrap();
+    assert!(run.converged);
+    assert!(run.clusters.counts.iter().all(|&c| c > 0));
 }
 
 #[test]
 fn far_groups_keep_their_structure() {
-    // Two pairs of groups, 1e9 apart, each pair 1 apart.
+    // Two pairs of groups at a distance of 1e9; the groups of a pair are at a distance of 1.
     let points: Vec<f64> =
         (0..40).map(|i| f64::from(i % 4 / 2) * 1e9 + f64::from(i % 2) + 0.01 * f64::from(i / 4)).collect();
     let found = cluster(&points, 1, 4).unwrap();
@@ -64,7 +63,7 @@ fn far_groups_keep_their_structure() {
 }
 
 #[test]
-fn bad_settings_are_refused() {
+fn invalid_settings_are_refused() {
     assert!(cluster(&[1.0, 2.0], 1, 0).unwrap_err().to_string().contains("n_clusters: expected at least 1"));
     assert!(cluster(&[1.0, 2.0], 1, 3).unwrap_err().to_string().contains("at most 2, the number of points, got 3"));
     assert!(cluster(&[1.0, 2.0, 3.0], 2, 1).is_err());

@@ -1,11 +1,14 @@
-//! The Calinski-Harabasz score: scatter between clusters over scatter within, each by its degrees of freedom.
+//! Calinski-Harabasz score: scatter between clusters over scatter within clusters.
 //!
 //! ```text
 //! CH = (sum_c n_c |m_c - m|^2 / (k - 1)) / (sum_i |x_i - m_c(i)|^2 / (n - k))
 //! ```
 //!
-//! Costs O(entries), for sparse rows too: a column that a row does not have is at distance `m^2` from the mean, and only how many
-//! such rows there are is needed. The shorter `sum |x|^2 - sum_c n_c |m_c|^2` would cancel.
+//! Cost: O(entries), for sparse rows too. A row without an entry in a column is at squared distance
+//! `m^2` from the mean in this column, so only the number of such rows is needed. The shorter
+//! formula `sum |x|^2 - sum_c n_c |m_c|^2` cancels.
+//!
+//! Reference: Calinski and Harabasz 1974, doi:10.1080/03610927408827101.
 
 use super::partition::Partition;
 use super::points::{FramedPoints, Mean};
@@ -13,10 +16,12 @@ use crate::graph::neighbours::Features;
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// Fewer numbers than this are summed on the calling thread.
+/// Fewer numbers than this are summed by one thread.
 const SMALL: usize = 1 << 16;
 
-/// The score of `labels`, all of `0..n_labels`; larger is better, 1 when every cluster is a single point repeated.
+/// Computes the score of `labels`, all of `0..n_labels`; larger is better.
+///
+/// The score is 1 if the points of each cluster coincide.
 pub fn calinski_harabasz<T: Real>(
     points: Features<'_, T>,
     labels: &[u32],
@@ -34,7 +39,7 @@ pub fn calinski_harabasz<T: Real>(
     Ok(Mean::scatter_between(&means) * (n - k) / (within * (k - 1.0)))
 }
 
-/// Means of all clusters.
+/// Computes the means of all clusters.
 pub(super) fn cluster_means<T: Real>(
     points: &FramedPoints<'_, T>,
     partition: &Partition,

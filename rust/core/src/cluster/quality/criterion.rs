@@ -1,25 +1,26 @@
-//! The scores by name.
+//! Criteria of clusters.
 
 use super::{Sample, calinski_harabasz, davies_bouldin, persistence, silhouette};
 use crate::graph::neighbours::Features;
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// Which score.
+/// A score of labels on points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Criterion {
-    /// Scatter between clusters over scatter within.
+    /// Scatter between clusters over scatter within clusters.
     CalinskiHarabasz,
     /// Widths of clusters over distances of their means.
     DaviesBouldin,
-    /// Is a point nearer to its own cluster than to the next? Of a sample of the points, or of all.
+    /// Distance of points to their own cluster against the nearest other cluster, on a sample or on
+    /// all points.
     Silhouette(Option<Sample>),
-    /// Do steps of the walk stay in their cluster? Of walks only.
+    /// Probability that a step of the walk stays in its cluster; for walks only.
     Persistence,
 }
 
 impl Criterion {
-    /// The score of labels `0..n_labels` on points.
+    /// Computes the score of labels `0..n_labels` on points.
     pub fn of<T: Real>(self, points: Features<'_, T>, labels: &[u32], n_labels: usize, exec: &Exec) -> Result<f64> {
         match self {
             Self::CalinskiHarabasz => calinski_harabasz(points, labels, n_labels, exec),
@@ -32,13 +33,13 @@ impl Criterion {
         }
     }
 
-    /// Are small scores the good ones?
+    /// True if smaller scores are better.
     #[must_use]
     pub fn is_minimised(self) -> bool {
         self == Self::DaviesBouldin
     }
 
-    /// Elementary operations on `n` points of `size` entries in all, about.
+    /// Approximate number of operations on `n` points with `size` entries in total.
     #[must_use]
     pub fn cost(self, n: usize, size: usize, n_labels: usize) -> usize {
         match self {

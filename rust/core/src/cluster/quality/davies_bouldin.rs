@@ -1,10 +1,13 @@
-//! The Davies-Bouldin score: how wide clusters are compared with how far apart their means are.
+//! Davies-Bouldin score: widths of clusters over distances of their means.
 //!
 //! ```text
-//! DB = mean over c of  max over c' of  (s_c + s_c') / |m_c - m_c'|,   s_c the mean distance of cluster c's points to m_c
+//! DB = mean over c of  max over c' != c of  (s_c + s_c') / |m_c - m_c'|
+//! s_c = mean distance of the points of cluster c to their mean m_c
 //! ```
 //!
-//! Costs O(entries) and O(k^2) distances of means.
+//! Cost: O(entries) and `k^2` distances of means.
+//!
+//! Reference: Davies and Bouldin 1979, doi:10.1109/TPAMI.1979.4766909.
 
 use super::calinski_harabasz::cluster_means;
 use super::partition::Partition;
@@ -13,12 +16,15 @@ use crate::graph::neighbours::Features;
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
-/// Widths and distances of means up to this, in units of the largest coordinate, count as 0 when all of them are.
-/// scikit-learn has the same number in the units of the data, so that it depends on them.
+/// If all widths or all distances of means are at most this, in units of the largest coordinate,
+/// the score is 0. scikit-learn uses the same number in the units of the data, so its score depends
+/// on them.
 const NEGLIGIBLE: f64 = 1e-8;
 
-/// The score of `labels`, all of `0..n_labels`; smaller is better, 0 when all clusters (or all their means) are single points.
-/// Pairs of clusters with equal means do not count.
+/// Computes the score of `labels`, all of `0..n_labels`; smaller is better.
+///
+/// The score is 0 if the points of each cluster, or all means, coincide. Pairs of clusters with
+/// equal means are skipped.
 pub fn davies_bouldin<T: Real>(points: Features<'_, T>, labels: &[u32], n_labels: usize, exec: &Exec) -> Result<f64> {
     let partition = Partition::new(labels, n_labels)?;
     let points = FramedPoints::new(points, exec)?;

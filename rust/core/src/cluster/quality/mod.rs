@@ -1,9 +1,11 @@
-//! How well labels fit the points: scores of a partition, without any N x N matrix.
+//! Scores of clusters, without an N x N matrix.
 //!
-//! Points are dense features or sparse rows (rows of a walk `P_v`). All scores but [`persistence`], which asks the walk itself, keep their value when the points are moved
-//! or scaled, so they are computed in a [`Frame`](crate::ground::frame) (sparse rows: scaled only, by a power of two). Sums have no negative
-//! terms wherever that is possible: near-equal points lose nothing to cancellation. Each is the sum of parts (clusters, or pieces
-//! of rows) added in order, so results do not depend on the number of threads.
+//! Points are dense features or sparse rows, for example rows of a walk `P_v`. All scores except
+//! [`persistence`] are invariant under translation and scaling of the points. They are computed in
+//! a [`Frame`](crate::ground::frame); sparse rows are only scaled, by a power of two. Where
+//! possible, sums have no negative terms, so near-equal points do not suffer from cancellation.
+//! Each score is a sum of parts (clusters or pieces of rows) that are added in order, so results do
+//! not depend on threads.
 
 mod calinski_harabasz;
 mod criterion;

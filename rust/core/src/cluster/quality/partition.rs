@@ -1,8 +1,8 @@
-//! Labels turned around: the points of each cluster.
+//! The points of each cluster.
 
 use crate::{Error, Result};
 
-/// The points of each cluster, ascending.
+/// Points sorted by cluster, ascending within a cluster.
 #[derive(Debug)]
 pub(super) struct Partition {
     points: Vec<u32>,
@@ -10,7 +10,8 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    /// Sorts the points by label. Labels must be all of `0..n_labels`, at least two and fewer than points.
+    /// Sorts the points by label. Labels are all of `0..n_labels`; at least two, and fewer than
+    /// points.
     pub fn new(labels: &[u32], n_labels: usize) -> Result<Self> {
         let n = labels.len();
         if n_labels < 2 || n_labels >= n {
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_labels_are_refused() {
+    fn invalid_labels_are_refused() {
         let message = |labels: &[u32], k| Partition::new(labels, k).unwrap_err().to_string();
         assert!(message(&[0, 0, 0], 1).contains("between 2 and 2, one less than samples, got 1"));
         assert!(message(&[0, 1, 2], 3).contains("got 3"));

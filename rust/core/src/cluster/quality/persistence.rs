@@ -1,4 +1,4 @@
-//! Persistence: does a walk that moves stay in its cluster?
+//! Persistence: the probability that a moving walk stays in its cluster, compared with chance.
 //!
 //! ```text
 //! stay = mean over i of  (sum of P_ij over j != i in the cluster of i) / (sum of P_ij over j != i)
@@ -6,20 +6,24 @@
 //! persistence = -log(1 - s)
 //! ```
 //!
-//! `chance` is where a jump to any point would stay, so labels that know nothing of the walk have 0, whatever their number and
-//! sizes. The logarithm counts how often the probability of leaving is halved: it goes on telling good labels from better ones where
-//! nearly every step stays, and a view in which they are excellent may outweigh one in which they are mediocre.
+//! `chance` is the probability that a jump to a random point stays in its cluster. So labels
+//! independent of the walk have persistence 0, whatever their number and sizes. The logarithm
+//! counts how often the probability of leaving is halved. It distinguishes good labels even if
+//! almost every step stays, and a view with excellent labels can outweigh one with mediocre labels.
+//! Cost: O(entries).
 
 use super::partition::Partition;
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// Rows that one thread looks at, whose sums are added in order.
+/// Rows that one thread sums; the sums of pieces are added in order.
 const ROWS: usize = 4096;
 
-/// The persistence of `labels`, all of `0..n_labels`, under a square matrix of steps; larger is better. Where no step leaves its
-/// cluster, one in `n` is taken to.
+/// Computes the persistence of `labels`, all of `0..n_labels`, under a square matrix of steps;
+/// larger is better.
+///
+/// The probability of leaving is at least `1 / n`, so that the score is finite.
 pub fn persistence<T: Real>(steps: &Csr<T>, labels: &[u32], n_labels: usize, exec: &Exec) -> Result<f64> {
     let n = steps.n_rows();
     Error::check_size("columns of the steps", n, steps.n_cols())?;
@@ -57,22 +61,22 @@ pub fn persistence<T: Real>(steps: &Csr<T>, labels: &[u32], n_labels: usize, exe
 mod tests {
     use super::*;
 
-    /// Two pairs, joined by one step in four.
+    /// Two pairs of points; a step leaves its pair with probability 1/4.
     #[test]
-    fn leaving_steps_are_counted_against_chance() {
+    fn persistence_is_relative_to_chance() {
         let indices = vec![0, 1, 2, 0, 1, 3, 0, 2, 3, 1, 2, 3];
         let row = [[0.5, 0.375, 0.125], [0.375, 0.5, 0.125], [0.125, 0.5, 0.375], [0.125, 0.375, 0.5]];
         let steps = Csr::new(4, vec![0, 3, 6, 9, 12], indices, row.concat()).unwrap();
         let exec = Exec::with_threads(2);
         let of = |labels: &[u32]| persistence(&steps, labels, 2, &exec).unwrap();
-        // Of the moves a quarter leaves; of jumps to any point, half would.
+        // A quarter of the moves leaves; half of the jumps to a random point would.
         assert!((of(&[0, 0, 1, 1]) - 2.0_f64.ln()).abs() < 1e-12);
-        // Three quarters leave: worse than chance.
+        // Three quarters leave, worse than chance.
         assert!((of(&[0, 1, 0, 1]) + 1.5_f64.ln()).abs() < 1e-12);
     }
 
     #[test]
-    fn idle_and_separate_walks_have_a_value() {
+    fn identity_and_disconnected_walks_have_a_value() {
         let exec = Exec::with_threads(1);
         let idle = Csr::new(3, vec![0, 1, 2, 3], vec![0, 1, 2], vec![1.0; 3]).unwrap();
         assert_eq!(persistence(&idle, &[0, 0, 1], 2, &exec).unwrap(), 0.0);

@@ -1,19 +1,25 @@
-//! Points as scores need them: the mean of some, and distances to it.
+//! Means of points and distances to them.
 //!
-//! A mean of sparse rows is itself a sparse row, with the columns that any of them has. A distance from a row to it is
-//! `sum over the row's columns of (x - m)^2  +  (|m|^2 - sum over the same columns of m^2)`: O(entries of the row). The bracket
-//! cancels when the row holds nearly all of the mean; then the two are merged entry by entry instead.
+//! The mean of sparse rows is a sparse row with the union of their columns. The squared distance of
+//! a row to the mean takes O(entries of the row):
+//!
+//! ```text
+//! sum over the columns of the row of (x - m)^2  +  (|m|^2 - sum over the same columns of m^2)
+//! ```
+//!
+//! The bracket cancels if the row covers almost all of the mean; then both are merged entry by
+//! entry.
 
-use crate::graph::neighbours::Features;
+use crate::graph::neighbours::{Features, Metric, sparse_key};
 use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::ground::frame::{Frame, exponent_of, power_of_two};
 use crate::{Error, Real, Result};
 
-/// A bracket smaller than this fraction of the mean's square could be wrong in the tenth digit.
+/// If the bracket is below this fraction of `|m|^2`, its tenth digit could be wrong.
 const CANCELLED: f64 = 1e-5;
 
-/// Points in a frame of their own.
+/// Points with the frame in which they are compared.
 #[derive(Debug)]
 pub(super) enum FramedPoints<'a, T> {
     Dense { data: &'a [T], frame: Frame, dimension: usize },
@@ -23,7 +29,7 @@ pub(super) enum FramedPoints<'a, T> {
 /// The mean of some points.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Mean {
-    /// Columns of a sparse mean, ascending; empty for a dense one.
+    /// Ascending columns of a sparse mean; empty for a dense mean.
     columns: Vec<u32>,
     values: Vec<f64>,
     /// Sum of squared distances of its points.
@@ -32,7 +38,7 @@ pub(super) struct Mean {
     pub count: usize,
 }
 
-/// Buffers of one thread: numbers for each column, all zero between uses.
+/// Buffers of one thread: a number for each column, zero between uses.
 #[derive(Debug)]
 pub(super) struct ColumnScratch {
     values: Vec<f64>,
@@ -51,7 +57,7 @@ impl<'a, T: Real> FramedPoints<'a, T> {
             }
             Features::Sparse(rows) => {
                 let largest = rows.values().iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
-                // Looked at apart: a maximum passes over what is not a number.
+                // A separate test, because a maximum ignores NaN.
                 if !rows.values().iter().all(|v| v.to_f64().is_finite()) {
                     return Err(Error::Invalid("expected finite numbers, got others among the stored entries".into()));
                 }
@@ -67,7 +73,7 @@ impl<'a, T: Real> FramedPoints<'a, T> {
         }
     }
 
-    /// Roughly how many numbers there are.
+    /// Approximate number of stored values.
     pub fn size(&self) -> usize {
         match self {
             Self::Dense { data, .. } => data.len(),
@@ -84,7 +90,7 @@ impl<'a, T: Real> FramedPoints<'a, T> {
         }
     }
 
-    /// The mean of `points` and their scatter around it.
+    /// Computes the mean of `points` and their scatter around it.
     pub fn mean(&self, points: &[u32], scratch: &mut ColumnScratch, exec: &Exec) -> Result<Mean> {
         let count = points.len();
         match self {
@@ -123,7 +129,7 @@ impl<'a, T: Real> FramedPoints<'a, T> {
                     }
                 }
                 columns.sort_unstable();
-                // Rows without an entry are at 0, each `m^2` away.
+                // A row without an entry in a column is at squared distance `m^2` there.
                 let mut scatter = 0.0;
                 let mut values = Vec::with_capacity(columns.len());
                 for &j in &columns {
@@ -153,7 +159,7 @@ impl<'a, T: Real> FramedPoints<'a, T> {
         }
     }
 
-    /// The mean distance of `points` to their mean.
+    /// Computes the mean distance of `points` to their mean.
     pub fn mean_distance(&self, points: &[u32], mean: &Mean, scratch: &mut ColumnScratch, exec: &Exec) -> Result<f64> {
         let mut sum = 0.0;
         if let (Self::Sparse { .. }, values) = (self, &mut scratch.values) {
@@ -181,7 +187,7 @@ impl<'a, T: Real> FramedPoints<'a, T> {
                         (near + rest).sqrt()
                     } else {
                         let entries: Vec<f64> = entries.iter().map(|v| scale * v.to_f64()).collect();
-                        merged_distance((row, &entries), (&mean.columns, &mean.values)).sqrt()
+                        sparse_key(Metric::Euclidean, (row, &entries), (&mean.columns, &mean.values)).sqrt()
                     }
                 }
             };
@@ -200,17 +206,17 @@ impl Mean {
         if self.columns.is_empty() && other.columns.is_empty() {
             return squared_distance(self.values.iter().copied(), &other.values);
         }
-        merged_distance((&self.columns, &self.values), (&other.columns, &other.values))
+        sparse_key(Metric::Euclidean, (&self.columns, &self.values), (&other.columns, &other.values))
     }
 
-    /// `sum_c n_c |m_c - m|^2` of the means of all clusters around the mean of everything.
+    /// Computes `sum_c n_c |m_c - m|^2` with the mean `m` of all points.
     pub fn scatter_between(means: &[Self]) -> f64 {
         let n: usize = means.iter().map(|m| m.count).sum();
         let columns = 1 + means.iter().filter_map(|m| m.columns.last()).max().map_or(0, |&j| j as usize);
         let dense = means.iter().all(|m| m.columns.is_empty());
         let size = if dense { means.first().map_or(0, |m| m.values.len()) } else { columns };
         let column = |mean: &Self, at: usize| if dense { at } else { mean.columns[at] as usize };
-        // The mean of all, and how many points are in clusters that have the column at all.
+        // The mean of all points, and the number of points in clusters that have each column.
         let (mut total, mut covered) = (vec![0.0; size], vec![0_usize; size]);
         for mean in means {
             for (at, value) in mean.values.iter().enumerate() {
@@ -230,19 +236,4 @@ impl Mean {
 
 fn squared_distance(a: impl Iterator<Item = f64>, b: &[f64]) -> f64 {
     a.zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
-}
-
-/// The squared distance of two sparse rows, entry by entry.
-pub(super) fn merged_distance(a: (&[u32], &[f64]), b: (&[u32], &[f64])) -> f64 {
-    let (mut i, mut j, mut sum) = (0, 0, 0.0);
-    while i < a.0.len() || j < b.0.len() {
-        let left = a.0.get(i).copied().unwrap_or(u32::MAX);
-        let right = b.0.get(j).copied().unwrap_or(u32::MAX);
-        let x = if left <= right { a.1[i] } else { 0.0 };
-        let y = if right <= left { b.1[j] } else { 0.0 };
-        sum += (x - y) * (x - y);
-        i += usize::from(left <= right);
-        j += usize::from(right <= left);
-    }
-    sum
 }

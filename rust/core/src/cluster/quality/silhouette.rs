@@ -1,17 +1,21 @@
-//! The mean silhouette: is a point nearer to its own cluster than to the next?
+//! Mean silhouette.
 //!
 //! ```text
 //! s_i = (b_i - a_i) / max(a_i, b_i)
-//! a_i = mean distance to the others of its cluster,  b_i = the smallest mean distance to another cluster
+//! a_i = mean distance to the other points of its cluster
+//! b_i = smallest mean distance to another cluster
 //! ```
 //!
-//! 0 for a point that is alone in its cluster, or where all distances are 0. Costs O(n^2 d), or for sparse rows O(n^2) and the products
-//! `X X^T` row by row; memory is O(n) a thread. Points are sorted by cluster first, so that sums of distances run over consecutive
-//! places. Above some 10,000 points take a [`Sample`].
+//! `s_i` is 0 for a point that is alone in its cluster and if all distances are 0. Cost: O(n^2 d);
+//! for sparse rows O(n^2) and the products `X X^T` row by row. Memory: O(n) a thread. Points are
+//! sorted by cluster, so sums of distances run over consecutive places. A [`Sample`] is recommended
+//! above 10,000 points.
+//!
+//! Reference: Rousseeuw 1987, doi:10.1016/0377-0427(87)90125-7.
 
 use super::partition::Partition;
-use super::points::{FramedPoints, merged_distance};
-use crate::graph::neighbours::Features;
+use super::points::FramedPoints;
+use crate::graph::neighbours::{Features, Metric, sparse_key};
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
@@ -19,22 +23,22 @@ use crate::ground::lanes::{LANES, Lanes, TILE, empty_tiles, put, squared_distanc
 use crate::ground::random::Stream;
 use crate::{Error, Real, Result};
 
-/// Queries that one thread takes at a time.
+/// Queries that one thread processes at a time.
 const QUERIES_PER_PIECE: usize = 16 * TILE;
-/// `|x|^2 + |y|^2 - 2 x.y` below this fraction of the norms could be wrong in the tenth digit.
+/// If `|x|^2 + |y|^2 - 2 x.y` is below this fraction of the norms, its tenth digit could be wrong.
 const CANCELLED: f64 = 1e-4;
 
-/// A random part of the points, within which silhouettes are taken.
+/// A random sample of the points; distances are taken within the sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// How many points.
+    /// Number of points.
     pub size: usize,
-    /// Which ones depends on it alone.
+    /// Seed of the draw.
     pub seed: u64,
 }
 
 impl Sample {
-    /// The chosen ones of `n` points, distinct, ascending.
+    /// The sampled points of `n`, distinct and ascending.
     pub fn rows(&self, n: usize) -> Result<Vec<u32>> {
         if self.size == 0 || self.size > n {
             let got = self.size;
@@ -51,7 +55,9 @@ impl Sample {
     }
 }
 
-/// The mean silhouette of `labels`, all of `0..n_labels`, over all points or a sample; from -1 to 1, larger is better.
+/// Computes the mean silhouette of `labels`, all of `0..n_labels`, over all points or a sample.
+///
+/// The score is between -1 and 1; larger is better.
 pub fn silhouette<T: Real>(
     points: Features<'_, T>,
     labels: &[u32],
@@ -78,7 +84,7 @@ pub fn silhouette<T: Real>(
     Ok(sums.into_iter().sum::<f64>() / n as f64)
 }
 
-/// The partition of some points; clusters that none of them is in are left out.
+/// The partition of some points without the clusters that do not occur.
 fn part_of(rows: &[u32], labels: &[u32], n_labels: usize) -> Result<Partition> {
     let mut present = vec![false; n_labels];
     rows.iter().for_each(|&i| present[labels[i as usize] as usize] = true);
@@ -99,7 +105,7 @@ fn part_of(rows: &[u32], labels: &[u32], n_labels: usize) -> Result<Partition> {
     Partition::new(&part, count)
 }
 
-/// The silhouette of a point of cluster `own`, given its sums of distances to every cluster.
+/// The silhouette of a point of cluster `own` from its sums of distances to all clusters.
 fn of_point(sums: impl Iterator<Item = f64>, own: usize, partition: &Partition) -> f64 {
     let (mut a, mut b) = (0.0, f64::INFINITY);
     for (c, sum) in sums.enumerate() {
@@ -117,7 +123,7 @@ fn of_point(sums: impl Iterator<Item = f64>, own: usize, partition: &Partition) 
     if larger == 0.0 { 0.0 } else { (b - a) / larger }
 }
 
-/// Sums of silhouettes of pieces of the points.
+/// Sums of silhouettes over pieces of the points.
 fn dense<T: Real>(
     data: &[T],
     frame: &Frame,
@@ -126,7 +132,7 @@ fn dense<T: Real>(
     partition: &Partition,
     exec: &Exec,
 ) -> Result<Vec<f64>> {
-    // Every cluster begins a block; what is left of its last one is no point.
+    // Every cluster begins a block of lanes; the last one is padded.
     let k = partition.len();
     let mut places: Vec<Option<u32>> = Vec::new();
     let mut clusters = Vec::with_capacity(k);
@@ -149,7 +155,7 @@ fn dense<T: Real>(
         for queries in groups[g].chunks(TILE) {
             exec.check()?;
             let mut tile = empty_tiles(TILE, dimension);
-            // Unused places of the tile repeat a point: infinities would be slow to take roots of.
+            // Unused places repeat a point: roots of infinities are slow.
             for t in 0..TILE {
                 put(&mut tile, t, lanes.point(queries[t.min(queries.len() - 1)].0));
             }
@@ -168,7 +174,8 @@ fn dense<T: Real>(
     })
 }
 
-/// Sums of distances from a tile's points to those of some blocks, as a type: [`pulp`] compiles it for each vector width.
+/// Sums of distances from the points of a tile to those of some blocks. A type instead of a
+/// closure: [`pulp`] compiles a type for each vector width.
 struct SumDistances<'a> {
     blocks: &'a [f64],
     count: usize,
@@ -196,7 +203,7 @@ impl pulp::WithSimd for SumDistances<'_> {
     }
 }
 
-/// The same for sparse rows: products with all others through the columns of the row's own entries.
+/// As [`dense`] for sparse rows: products with all other rows through the columns of a row.
 fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partition, exec: &Exec) -> Result<Vec<f64>> {
     let k = partition.len();
     let mut sorted: RowBlock<f64> = RowBlock::default();
@@ -240,7 +247,7 @@ fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partit
                     }
                     if is_cancelled(norms[i] + norms[o], products[o]) {
                         cancelled -= 1;
-                        distances[o] = merged_distance((own_columns, own_values), rows.row(o)).sqrt();
+                        distances[o] = sparse_key(Metric::Euclidean, (own_columns, own_values), rows.row(o)).sqrt();
                     }
                 }
                 let mut first = 0;
@@ -262,7 +269,7 @@ fn is_cancelled(norms: f64, product: f64) -> bool {
     norms - 2.0 * product <= CANCELLED * norms
 }
 
-/// Distances by norms and products; how many of them cannot be trusted.
+/// Distances by norms and products; returns the number of cancelled ones.
 struct DistancesByProducts<'a> {
     products: &'a [f64],
     norms: &'a [f64],

@@ -1,44 +1,47 @@
-//! A k-d tree for very few dimensions.
+//! Nearest neighbours by a k-d tree, for very few dimensions.
 //!
-//! Points are laid out in the order of the leaves; boxes are cut at the median of their widest side. A box is skipped
-//! when its lower bound is *above* the query's worst neighbour: the bound sums the same terms in the same order as the exact key,
-//! and rounding is monotone, so a tie is never lost.
+//! Boxes are cut at the median of their widest side; points are stored in leaf order. A box is
+//! skipped if its lower bound is *above* the distance of the query's last neighbour. The bound sums
+//! the same terms in the same order as the exact key, and rounding is monotone, so no tie is lost.
+//! Cost: O(n log n) for the tree and about O(k + log n) a query in few dimensions.
+//!
+//! References: Bentley 1975, doi:10.1145/361002.361007; Friedman, Bentley and Finkel 1977,
+//! doi:10.1145/355744.355745.
 
-use super::NeighbourRow;
 use super::metric::sum_terms;
-use super::nearest::Nearest;
+use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
-/// Points in a leaf.
+/// Largest number of points in a leaf.
 const LEAF: usize = 16;
-/// Queries that one thread takes at a time.
+/// Queries that one thread processes at a time.
 const QUERIES_PER_PIECE: usize = 512;
 
-/// A box: its points, its corners, and where its two halves are (leaves have none).
+/// A box of points; leaves have no halves.
 struct KdNode {
     points: std::ops::Range<usize>,
     halves: Option<(usize, usize)>,
-    /// All points of the box coincide.
+    /// True if all points of the box coincide.
     is_point: bool,
 }
 
 struct KdTree<'a, T> {
     points: DensePoints<'a, T>,
-    /// Original index of each point in leaf order; ascending within a leaf.
+    /// Index of the point at each place of the leaf order; ascending within a leaf.
     order: Vec<u32>,
     /// Coordinates in leaf order.
     data: Vec<f64>,
     nodes: Vec<KdNode>,
-    /// Lower then upper corner of each node.
+    /// Lower and upper corner of each node.
     corners: Vec<f64>,
 }
 
-/// The `k` nearest others of every point.
+/// Finds the `k` nearest other points of each point.
 pub(super) fn search<T: Real>(points: &DensePoints<'_, T>, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     let tree = KdTree::new(*points, exec)?;
-    // In leaf order consecutive queries visit the same boxes.
+    // Consecutive queries in leaf order visit the same boxes.
     let mut in_leaf_order = vec![NeighbourRow::default(); points.len()];
     exec.for_pieces(&mut in_leaf_order, QUERIES_PER_PIECE, Vec::new, |first, piece, stack| {
         for (s, row) in piece.iter_mut().enumerate() {
@@ -66,7 +69,7 @@ impl<'a, T: Real> KdTree<'a, T> {
         Ok(tree)
     }
 
-    /// Makes the node of these points and all below it; returns its index.
+    /// Builds the node of a range of points with its descendants; returns its index.
     fn split(&mut self, range: std::ops::Range<usize>, exec: &Exec) -> Result<usize> {
         exec.check()?;
         let d = self.points.dimension;
@@ -113,7 +116,7 @@ impl<'a, T: Real> KdTree<'a, T> {
         }
     }
 
-    /// The smallest key that a point of this box can have.
+    /// The smallest possible key of a point in this box.
     fn lower_bound(&self, node: usize, x: &[f64]) -> f64 {
         let d = self.points.dimension;
         let (lower, upper) = self.corners[2 * node * d..2 * (node + 1) * d].split_at(d);
@@ -146,7 +149,7 @@ impl<'a, T: Real> KdTree<'a, T> {
             let y = self.row(other);
             let key = self.sum(|k| x[k] - y[k]);
             let changed = nearest.offer(self.points.metric.distance(key), self.order[other]);
-            // Coinciding points come by ascending index: after the first that is refused all are.
+            // Coinciding points are ordered by index: once one is refused, all later ones are.
             if leaf.is_point && !changed {
                 break;
             }

@@ -1,10 +1,15 @@
-//! Distances, and the exact comparison key of two points.
+//! Metrics and the exact comparison key of two points.
+//!
+//! Points are compared by a *key* that grows with the distance: the squared Euclidean distance or
+//! the sum of absolute differences. Cosine and correlation distances are half the squared Euclidean
+//! distance of normalised rows, so equal rows are at distance exactly 0.
 
 use crate::Real;
 
-/// Unit rows closer than some ten roundings (squared) have one direction: proportional rows coincide, as they should.
+/// Unit rows whose squared distance is within about ten roundings count as equal: proportional rows
+/// coincide.
 const SAME_DIRECTION: f64 = 1024.0 * f64::EPSILON * f64::EPSILON;
-/// The distance of two points.
+/// The distance between two points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// `|x - y|`
@@ -18,7 +23,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// The distance that a key stands for.
+    /// The distance that belongs to a key.
     pub(super) fn distance(self, key: f64) -> f64 {
         match self {
             Self::Euclidean => key.sqrt(),
@@ -33,10 +38,10 @@ impl Metric {
         }
     }
 
-    /// The largest key whose distance, rounded, is at most this one.
+    /// The largest key whose rounded distance is at most `distance`.
     pub(super) fn largest_key(self, distance: f64) -> f64 {
         match self {
-            // Two squares may have one rounded root.
+            // Two squares may have the same rounded root.
             Self::Euclidean => distance * distance * (1.0 + 4.0 * f64::EPSILON),
             Self::Cosine | Self::Correlation => (distance * 2.0).max(SAME_DIRECTION),
             Self::Manhattan => distance,
@@ -47,7 +52,7 @@ impl Metric {
         self != Self::Manhattan
     }
 
-    /// Does the distance keep its value when all coordinates are multiplied by a number?
+    /// True if the distance does not change when all coordinates are multiplied by a number.
     pub(super) fn is_scale_free(self) -> bool {
         matches!(self, Self::Cosine | Self::Correlation)
     }
@@ -64,8 +69,10 @@ pub(super) fn dense_key(metric: Metric, x: &[impl Real], y: &[impl Real]) -> f64
     }
 }
 
-/// `term(0) + ... + term(len - 1)` in eight interleaved sums. The order depends on `len` alone, and rounding is monotone:
-/// smaller terms never give a larger sum. The tree's lower bounds rely on that.
+/// `term(0) + ... + term(len - 1)` in eight interleaved sums.
+///
+/// The order of the additions depends on `len` alone. Rounding is monotone: smaller terms never
+/// give a larger sum. The lower bounds of the k-d tree rely on this.
 #[inline(always)]
 pub(super) fn sum_terms(len: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut sums = [0.0; 8];
@@ -83,8 +90,8 @@ pub(super) fn sum_terms(len: usize, term: impl Fn(usize) -> f64) -> f64 {
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 
-/// The key of two sparse points, by ascending column.
-pub(super) fn sparse_key(metric: Metric, (a, x): (&[u32], &[f64]), (b, y): (&[u32], &[f64])) -> f64 {
+/// The key of two sparse points; entries are visited by ascending column.
+pub(crate) fn sparse_key(metric: Metric, (a, x): (&[u32], &[f64]), (b, y): (&[u32], &[f64])) -> f64 {
     let power = |difference: f64| if metric.is_squared() { difference * difference } else { difference.abs() };
     let (mut p, mut q, mut sum) = (0, 0, 0.0);
     while p < a.len() && q < b.len() {

@@ -1,16 +1,20 @@
-//! Exact nearest neighbours of every point among all others.
+//! Nearest neighbours of each point among all others.
 //!
-//! The answer is a function of the data alone: distances are computed from coordinate differences in double precision
-//! and candidates are ordered by (distance, index), so neither the method nor the number of threads shows in it.
+//! The exact result is a function of the data alone: distances are computed from differences in
+//! double precision, and neighbours are ordered by (distance, index). So the result depends neither
+//! on the method nor on the number of threads.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `points` | coordinates, dense or sparse, and the exact comparison key of two points |
-//! | `nearest` | the bounded heap of the best candidates of one query |
-//! | `screen` | cheap lower bounds of squared distances by matrix products, with their error bound |
-//! | `scan` | all pairs in cache-sized blocks; only what passes the screen is compared exactly |
+//! | `metric` | metrics and the exact comparison key of two points |
+//! | `points` | dense and sparse points |
+//! | `scale` | rescaling and normalisation of coordinates |
+//! | `nearest` | the bounded heap of the nearest points of one query |
+//! | `screen` | lower bounds of squared distances by matrix products, with their error bound |
+//! | `scan` | all pairs in cache-sized blocks; pairs that pass the screen are compared exactly |
 //! | `kd_tree` | a k-d tree for very few dimensions |
-//! | `cross` | from new points to those of a graph: whom they choose, and who would have chosen them |
+//! | `approximate` | most of the nearest neighbours, for many points |
+//! | `cross` | edges from new points to the points of a graph |
 
 mod approximate;
 mod cross;
@@ -25,37 +29,38 @@ mod screen;
 pub use approximate::ApproximateSettings;
 pub use cross::{ChosenBy, CrossTable, Reach, cross_neighbours};
 pub use metric::Metric;
+pub(crate) use metric::sparse_key;
 pub use points::Features;
 
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
-use nearest::Nearest;
+use nearest::NeighbourRow;
 use points::{Keys, Points};
 
-/// Up to this many dimensions the tree beats the blocked scan (measured: `benches/RESULTS.md`).
+/// Up to this many dimensions the tree is faster than the scan (measured: `benches/RESULTS.md`).
 const TREE_MAX_DIMENSIONS: usize = 4;
-/// And up to this many where there are at least [`TREE_MANY_POINTS`].
+/// The same limit for at least [`TREE_MANY_POINTS`] points.
 const TREE_MAX_DIMENSIONS_OF_MANY: usize = 6;
-/// From here on the tree's better growth outweighs two more dimensions.
+/// From this size on the tree is faster in two more dimensions.
 const TREE_MANY_POINTS: usize = 30_000;
-/// Below this many points a scan fits the cache and nothing beats it.
+/// Below this size all points fit the cache and the scan is fastest.
 const TREE_MIN_POINTS: usize = 256;
 
-/// How to look for neighbours; all methods but the last give the same answer.
+/// How neighbours are searched; all methods but the last give the same result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Method {
-    /// The faster of the two for this size and dimension.
+    /// The faster exact method for this size and dimension.
     Auto,
     /// All pairs in blocks.
     Scan,
-    /// A k-d tree (dense coordinates only).
+    /// A k-d tree; dense points only.
     Tree,
-    /// Most of the nearest neighbours, in time that grows little faster than the number of points (dense coordinates and
-    /// squared distances only).
+    /// Most of the nearest neighbours, in a time that grows little faster than the number of
+    /// points; dense points and squared metrics only.
     Approximate(ApproximateSettings),
 }
 
-/// The `k` nearest other points of each point, in order of (distance, index).
+/// The `k` nearest other points of each point, ordered by (distance, index).
 #[derive(Debug, Clone, PartialEq)]
 pub struct NeighbourTable {
     /// Number of neighbours of each point.
@@ -64,29 +69,15 @@ pub struct NeighbourTable {
     pub indices: Vec<u32>,
     /// `n * k` distances, in units of `2^exponent`.
     pub distances: Vec<f64>,
-    /// Distance of each point to the nearest other that does not coincide with it; infinity where there is none.
+    /// Distance of each point to the nearest point that does not coincide with it; infinity if
+    /// there is none.
     pub nearest_positive: Vec<f64>,
-    /// Data of extreme scale are rescaled by a power of two before squaring; true distances are `distance * 2^exponent`.
+    /// Data of extreme scale are rescaled before squaring: the true distance is `distance *
+    /// 2^exponent`.
     pub exponent: i32,
 }
 
-/// One row of a table under construction.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct NeighbourRow {
-    /// (distance, index), nearest first.
-    pub neighbours: Vec<(f64, u32)>,
-    /// Smallest positive distance.
-    pub nearest_positive: f64,
-}
-
-impl From<Nearest> for NeighbourRow {
-    fn from(nearest: Nearest) -> Self {
-        let nearest_positive = nearest.smallest_positive();
-        Self { neighbours: nearest.into_sorted(), nearest_positive }
-    }
-}
-
-/// The `k` nearest other points of every point.
+/// Finds the `k` nearest other points of each point.
 pub fn nearest_neighbours<T: Real>(
     coordinates: Features<'_, T>,
     k: usize,
@@ -129,8 +120,8 @@ impl<T: Real> Points<'_, T> {
                 let most = if many { TREE_MAX_DIMENSIONS_OF_MANY } else { TREE_MAX_DIMENSIONS };
                 let few = points.dimension() <= most && points.len() >= TREE_MIN_POINTS;
                 match method {
-                    Method::Approximate(effort) if points.metric().is_squared() => {
-                        approximate::search(points, k, &effort, exec)
+                    Method::Approximate(settings) if points.metric().is_squared() => {
+                        approximate::search(points, k, &settings, exec)
                     }
                     Method::Tree => kd_tree::search(points, k, exec),
                     Method::Auto if few => kd_tree::search(points, k, exec),

@@ -1,9 +1,9 @@
-//! The best candidates of one query.
+//! The nearest points of one query.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A candidate, ordered by (distance, index): at equal distance the smaller index is nearer.
+/// A point, ordered by (distance, index): at equal distance the smaller index comes first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct HeapEntry {
     distance: f64,
@@ -24,7 +24,7 @@ impl PartialOrd for HeapEntry {
     }
 }
 
-/// A heap of at most `k` candidates, and the smallest positive distance seen.
+/// A heap of at most `k` points, and the smallest positive distance offered.
 #[derive(Debug, Clone)]
 pub(crate) struct Nearest {
     k: usize,
@@ -37,7 +37,7 @@ impl Nearest {
         Self { k, heap: BinaryHeap::new(), smallest_positive: f64::INFINITY }
     }
 
-    /// Considers a point. True if [`Self::bound`] may have changed.
+    /// Offers a point; returns true if [`Self::bound`] may have changed.
     #[inline]
     pub fn offer(&mut self, distance: f64, index: u32) -> bool {
         let nearer = distance > 0.0 && distance < self.smallest_positive;
@@ -50,21 +50,23 @@ impl Nearest {
         if self.heap.len() == self.k {
             self.heap.pop();
         } else if self.heap.is_empty() {
-            // Only now: a search makes one of these for each point long before it needs them.
+            // Allocated late: a search creates one heap for each point long before it is used.
             self.heap.reserve_exact(self.k);
         }
         self.heap.push(HeapEntry { distance, index });
         true
     }
 
-    /// Would this candidate enter the heap?
+    /// True if this point would enter the heap.
     #[inline]
     fn accepts(&self, distance: f64, index: u32) -> bool {
         self.heap.len() < self.k || self.heap.peek().is_some_and(|worst| HeapEntry { distance, index } < *worst)
     }
 
-    /// Points farther than this cannot change the answer. Where `k` coinciding points have been found it is the
-    /// smallest positive distance instead of 0, because the bandwidth needs that one too.
+    /// Points farther than this cannot change the result.
+    ///
+    /// If `k` coinciding points have been found, this is the smallest positive distance instead of
+    /// 0, because the bandwidth needs that distance.
     #[inline]
     pub fn bound(&self) -> f64 {
         match self.heap.peek() {
@@ -88,12 +90,28 @@ impl Nearest {
     }
 }
 
+/// One row of a table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NeighbourRow {
+    /// (distance, index), nearest first.
+    pub neighbours: Vec<(f64, u32)>,
+    /// Smallest positive distance.
+    pub nearest_positive: f64,
+}
+
+impl From<Nearest> for NeighbourRow {
+    fn from(nearest: Nearest) -> Self {
+        let nearest_positive = nearest.smallest_positive();
+        Self { neighbours: nearest.into_sorted(), nearest_positive }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn ties_go_to_the_smaller_index_in_any_order() {
+    fn ties_are_broken_by_index_in_any_order() {
         for order in [[5, 1, 9, 3], [9, 5, 3, 1], [1, 3, 5, 9]] {
             let mut nearest = Nearest::new(2);
             for index in order {
@@ -104,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heap_full_of_duplicates_still_looks_for_a_positive_distance() {
+    fn a_heap_full_of_duplicates_accepts_a_positive_distance() {
         let mut nearest = Nearest::new(1);
         nearest.offer(0.0, 4);
         assert!(nearest.bound().is_infinite());

@@ -1,8 +1,7 @@
-//! Coordinates and the exact comparison of two points.
+//! Dense and sparse points, ready to be compared.
 //!
-//! Points are compared by a *key* that grows with the distance: the squared Euclidean distance, or the sum of absolute
-//! differences. Cosine and correlation distances are half the squared distance of normalised rows, so that equal rows are
-//! at exactly 0.
+//! Rows are normalised for cosine and correlation distances. Coordinates of extreme scale are
+//! multiplied by a power of two. All other dense points are used as given, without a copy.
 
 use super::metric::{Metric, dense_key, sparse_key};
 use super::scale::{Ranges, extreme_exponent, normalize, not_finite, rescale, shift};
@@ -10,17 +9,17 @@ use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// The coordinates as they come.
+/// Features of points: dense or sparse rows.
 #[derive(Debug, Clone, Copy)]
 pub enum Features<'a, T> {
-    /// `n * d` numbers, a point after the other.
+    /// Row-major, `n * dimension` numbers.
     Dense {
         /// The numbers.
         data: &'a [T],
         /// Number of dimensions.
         dimension: usize,
     },
-    /// A row for each point.
+    /// One row for each point.
     Sparse(&'a Csr<T>),
 }
 
@@ -34,17 +33,17 @@ impl<T: Real> Features<'_, T> {
         }
     }
 
-    /// Are there no points?
+    /// True if there are no points.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Exact keys between points.
+/// Exact keys between points of one set.
 pub(super) trait Keys: Sync {
     fn len(&self) -> usize;
-    /// The largest number of terms in a key.
+    /// Largest number of terms of a key.
     fn dimension(&self) -> usize;
     fn metric(&self) -> Metric;
     fn key(&self, i: usize, j: usize) -> f64;
@@ -54,11 +53,11 @@ pub(super) trait Keys: Sync {
     }
 }
 
-/// Points ready to be compared.
+/// Points of a search.
 pub(super) enum Points<'a, T> {
-    /// As they came.
+    /// The given rows.
     Dense(DensePoints<'a, T>),
-    /// Normalised rows, or coordinates of extreme scale brought into range.
+    /// Normalised or rescaled rows.
     Rescaled(OwnedPoints),
     Sparse(SparsePoints),
 }
@@ -116,7 +115,9 @@ impl<'a, T: Real> Points<'a, T> {
         Ok(Self::Sparse(SparsePoints { rows: rows.with_values(values), metric, exponent }))
     }
 
-    /// Other points, in the units and normalisation of these; a coordinate too large for them becomes infinite.
+    /// Converts other points to the units and the normalisation of these.
+    ///
+    /// A coordinate that is too large for these units becomes infinite.
     pub fn place(&self, others: Features<'_, f64>) -> Result<Placed> {
         match (self, others) {
             (Self::Dense(points), Features::Dense { data, dimension }) => {
@@ -136,7 +137,7 @@ impl<'a, T: Real> Points<'a, T> {
         }
     }
 
-    /// Keys stand for distances in units of `2^exponent`.
+    /// Keys belong to distances in units of `2^exponent`.
     pub fn exponent(&self) -> i32 {
         match self {
             Self::Dense(_) => 0,
@@ -146,12 +147,12 @@ impl<'a, T: Real> Points<'a, T> {
     }
 }
 
-/// Points brought beside others by [`Points::place`].
+/// Points converted by [`Points::place`].
 pub(super) enum Placed {
     Dense(OwnedPoints),
     Sparse(SparsePoints),
 }
-/// Rows of numbers in memory.
+/// Borrowed dense rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DensePoints<'a, T> {
     pub data: &'a [T],
@@ -159,14 +160,14 @@ pub(super) struct DensePoints<'a, T> {
     pub metric: Metric,
 }
 
-/// Rows of numbers of our own.
+/// Owned dense rows.
 #[derive(Debug)]
 pub(super) struct OwnedPoints {
     data: Vec<f64>,
     dimension: usize,
     metric: Metric,
     exponent: i32,
-    /// What was subtracted from each coordinate before rescaling; empty where nothing was rescaled.
+    /// Values subtracted from each coordinate before rescaling; empty if nothing was rescaled.
     origin: Vec<f64>,
 }
 
@@ -215,7 +216,7 @@ impl<T: Real> Keys for DensePoints<'_, T> {
         dense_key(self.metric, self.row(i), self.row(j))
     }
 }
-/// Sparse rows of our own.
+/// Owned sparse rows.
 #[derive(Debug)]
 pub(super) struct SparsePoints {
     pub rows: Csr<f64>,
@@ -228,7 +229,7 @@ impl Keys for SparsePoints {
         self.rows.n_rows()
     }
 
-    /// No sum over a pair has more terms than the two longest rows have entries.
+    /// A key has at most as many terms as two rows of the largest length have entries.
     fn dimension(&self) -> usize {
         2 * (0..self.rows.n_rows()).map(|i| self.rows.range(i).len()).max().unwrap_or(0)
     }

@@ -1,12 +1,14 @@
 //! Rescaling and normalisation of coordinates.
+//!
+//! Scales are powers of two, so rescaling changes no bit of a coordinate in the range of a double.
 
 use super::metric::Metric;
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// Beyond `2^SAFE_EXPONENT` (or, for the whole of a view, below its inverse) squares could leave the range of a double.
+/// Differences above `2^SAFE_EXPONENT` could overflow when they are squared and summed.
 const SAFE_EXPONENT: i32 = 480;
-/// Where the largest coordinate is smaller than `2^SMALL_EXPONENT`, squares of differences could vanish.
+/// If all differences are below `2^SMALL_EXPONENT`, squares could vanish.
 const SMALL_EXPONENT: i32 = -200;
 
 pub(super) fn not_finite() -> Error {
@@ -26,7 +28,7 @@ impl Ranges {
                 for ((low, high), v) in ranges.iter_mut().zip(row) {
                     let v = v.to_f64();
                     *low = low.min(v);
-                    // `min` and `max` pass over what is not a number; infinity shows it below.
+                    // `min` and `max` ignore NaN; infinity is detected below.
                     *high = high.max(if v.is_nan() { f64::INFINITY } else { v });
                 }
             }
@@ -45,18 +47,19 @@ impl Ranges {
         Ok(Self(ranges))
     }
 
-    /// The value of each coordinate that is the same everywhere, 0 for the others.
+    /// The value of each constant coordinate, 0 for the others.
     pub fn constants(&self) -> Vec<f64> {
         self.0.iter().map(|&(low, high)| if low == high { low } else { 0.0 }).collect()
     }
 
-    /// The largest extent; halved before subtracting, so that it is finite.
+    /// The largest range of a coordinate, halved before the subtraction so that it is finite.
     pub fn widest(&self) -> f64 {
         self.0.iter().map(|(low, high)| high / 2.0 - low / 2.0).fold(0.0, f64::max)
     }
 }
 
-/// The exponent by which coordinates that differ by up to `largest` must be divided; 0 for every ordinary scale.
+/// The exponent by which coordinates are divided if they differ by up to `largest`; 0 for ordinary
+/// scales.
 pub(super) fn extreme_exponent(largest: f64) -> i32 {
     if largest == 0.0 {
         return 0;
@@ -65,26 +68,29 @@ pub(super) fn extreme_exponent(largest: f64) -> i32 {
     if (SMALL_EXPONENT..=SAFE_EXPONENT).contains(&exponent) { 0 } else { exponent - SAFE_EXPONENT }
 }
 
-/// `v / 2^exponent`, exact unless it falls below the smallest double; in two factors, because one may be out of range.
+/// `v / 2^exponent`, exact unless it underflows; in two factors, because one factor may overflow.
 pub(super) fn shift(v: f64, exponent: i32) -> f64 {
     v * 2_f64.powi(-exponent / 2) * 2_f64.powi(-exponent + exponent / 2)
 }
 
-/// Every coordinate less its origin, divided by `2^exponent`. A constant coordinate is its own origin: it adds nothing to a
-/// difference, but could leave the range when it is rescaled.
+/// `(x - origin) / 2^exponent` for each coordinate.
+///
+/// The origin of a constant coordinate is its value: it adds nothing to a difference, but could
+/// overflow when it is rescaled.
 pub(super) fn rescale<T: Real>(data: &[T], origin: &[f64], exponent: i32) -> Vec<f64> {
     let value = |(v, origin): (&T, &f64)| shift(v.to_f64() - origin, exponent);
     data.chunks_exact(origin.len()).flat_map(|row| row.iter().zip(origin).map(value)).collect()
 }
 
-/// Unit length (after removing the mean, for correlations).
+/// Scales a row to unit length; for correlations the mean is subtracted first.
 pub(super) fn normalize(row: &mut [f64], metric: Metric, index: usize) -> Result<()> {
-    // Of a row of extreme scale only the direction counts. By a power of two, which rounds nothing away.
+    // The scale of a row does not matter; a power of two changes only the exponents.
     let largest = row.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
     let exponent = if largest > 0.0 { largest.log2().floor() as i32 } else { 0 };
     row.iter_mut().for_each(|v| *v = shift(*v, exponent));
     if metric == Metric::Correlation {
-        // The mean of equal numbers may round to another number: a constant row must not pass for noise.
+        // The mean of equal numbers may be rounded: the deviations of a constant row must be
+        // exactly 0.
         let constant = row.iter().all(|v| *v == row[0]);
         let mean = if constant { row[0] } else { row.iter().sum::<f64>() / row.len() as f64 };
         row.iter_mut().for_each(|v| *v -= mean);

@@ -1,10 +1,19 @@
 //! Lower bounds of squared distances by matrix products.
 //!
-//! `|x - y|^2 = |x|^2 + |y|^2 - 2 x.y`, the products of a block of points with a block of queries at a time. In floating
-//! point this is off by at most `gamma (|x|^2 + |y|^2)`, `gamma = 2 (d + 16) u` with `u` the unit roundoff: `d` roundings of the
-//! product and of each norm, and those of centring and conversion. A pair is passed on to the exact comparison unless its
-//! bound, lowered by that much, is above the query's current worst neighbour; so the screen may be as coarse as `f32`
-//! and still never loses a neighbour, nor does cancellation show in a distance.
+//! ```text
+//! |x - y|^2 = |x|^2 + |y|^2 - 2 x.y
+//! ```
+//!
+//! The products of a block of points with a block of queries are computed at once. In floating
+//! point the error is at most `gamma (|x|^2 + |y|^2)`, `gamma = 2 (d + 16) u`, with `u` the unit
+//! roundoff: `d` roundings of the product and of each norm, and those of centring and conversion. A
+//! pair is compared exactly unless its bound, lowered by this error, is above the distance of the
+//! query's last neighbour. So single precision suffices for the bounds, no neighbour is lost, and
+//! no distance of the result suffers from cancellation. Cost: `2 d` operations a pair, at the speed
+//! of a matrix product.
+//!
+//! Reference for the error bound: Higham, "Accuracy and Stability of Numerical Algorithms", 2002,
+//! section 3.1.
 
 use std::ops::Range;
 
@@ -18,39 +27,41 @@ use crate::ground::sparse_step::{Remainder, Term, step_rows};
 use crate::ground::tall::{TallRef, column_means};
 use crate::{Real, Result};
 
-/// How many queries are screened together: the width of a panel. A multiple of the widest tiles (96) of the products.
+/// Number of queries in a panel; a multiple of the widest tiles (96) of the products.
 pub(super) const LANES: usize = 192;
 
-/// Memory for a dense panel of sparse queries.
+/// Size of a dense panel of sparse queries.
 const PANEL_BYTES: usize = 1 << 22;
 
 /// Rows that one thread prepares at a time.
 const ROWS_PER_PIECE: usize = 512;
 
-/// A set of points that can bound its squared distances.
-pub(super) trait Screen<E: Real>: Sync {
-    /// What [`Self::products`] needs of the points.
-    fn bounds(&self) -> &Bounds<E>;
-    /// How many queries a panel holds.
+/// Points with lower bounds of their squared distances.
+pub(super) trait Screen: Sync {
+    /// Precision of the products.
+    type Element: Real;
+    /// Norms and error bounds of the points.
+    fn bounds(&self) -> &Bounds<Self::Element>;
+    /// Number of queries in a panel.
     fn lanes(&self) -> usize {
         LANES
     }
-    /// Coordinates of up to [`Self::lanes`] queries, laid out for [`Self::products`].
-    fn load(&self, queries: Range<usize>, panel: &mut Vec<E>);
+    /// Loads the coordinates of up to [`Self::lanes`] queries in the layout of [`Self::products`].
+    fn load(&self, queries: Range<usize>, panel: &mut Vec<Self::Element>);
     /// `out[r * lanes + l] = point_r . query_l`.
-    fn products(&self, panel: &[E], lanes: usize, points: Range<usize>, out: &mut [E]);
+    fn products(&self, panel: &[Self::Element], lanes: usize, points: Range<usize>, out: &mut [Self::Element]);
 }
 
 /// The terms of the lowered distance that do not depend on pairs.
 pub(super) struct Bounds<E> {
-    /// `(1 - gamma) |x|^2` in screen units.
+    /// `(1 - gamma) |x|^2` in the units of the screen.
     pub norms: Vec<E>,
-    /// Exact keys are multiplied by this to get screen units.
+    /// Factor from exact keys to the units of the screen.
     key_scale: f64,
-    /// Covers products that fall below the smallest normal number, and keys that count as 0.
+    /// Error of products that underflow, and keys that count as 0.
     floor: f64,
     gamma: f64,
-    /// The largest of the norms.
+    /// The largest element of `norms`.
     largest_norm: f64,
 }
 
@@ -65,40 +76,42 @@ impl<E: Real> Bounds<E> {
         Self { norms, key_scale, floor, gamma, largest_norm }
     }
 
-    /// A point `r` can be skipped for query `q` when `norms[r] - 2 r.q > threshold(q, bound)`, `bound` the largest key of use.
+    /// Point `r` is skipped for query `q` if `norms[r] - 2 r.q > threshold(q, bound)`.
+    ///
+    /// `bound` is the largest key that can change the result.
     pub fn threshold(&self, query: usize, bound: f64) -> E {
         let own = self.norms[query].to_f64();
         let exact = bound * self.key_scale - own + self.floor;
         E::from_f64(exact + (bound * self.key_scale + own.abs()) * self.gamma)
     }
 
-    /// Is a point with this screened value surely at a positive distance from the query?
+    /// True if a point with this value is certainly at a positive distance from the query.
     pub fn is_distinct(&self, query: usize, value: E) -> bool {
         value.to_f64() + self.norms[query].to_f64() > self.floor
     }
 
-    /// How far the true distance of a pair can lie above its lowered one.
+    /// Largest difference between the true and the lowered distance of a pair.
     pub fn spread(&self, query: usize, point: usize) -> f64 {
         self.spread_of_norms(self.norms[query].to_f64() + self.norms[point].to_f64())
     }
 
-    /// The same for the farthest-out point.
+    /// The same for the point with the largest norm.
     pub fn largest_spread(&self, query: usize) -> f64 {
         self.spread_of_norms(self.norms[query].to_f64() + self.largest_norm)
     }
 
     fn spread_of_norms(&self, norms: f64) -> f64 {
-        // The stored norms are lowered already: 3 instead of 2.
+        // The stored norms are already lowered, hence 3 instead of 2.
         3.0 * self.gamma * norms + 2.0 * self.floor
     }
 }
 
-/// The relative error of a screened distance against the sum of the two squared norms.
+/// The error of a distance relative to the sum of the two squared norms.
 pub(super) fn gamma<E: Real>(dimension: usize) -> f64 {
     2.0 * (dimension as f64 + 16.0) * E::ROUNDOFF
 }
 
-/// Are products in `E` fine enough to tell near points from far ones? Judged on a few points.
+/// True if products in `E` separate near points from far points, estimated on a few points.
 pub(super) fn is_fine_enough<E: Real>(points: &impl Keys, squared_norm: impl Fn(usize) -> f64) -> bool {
     const QUERIES: usize = 16;
     const OTHERS: usize = 128;
@@ -117,14 +130,14 @@ pub(super) fn is_fine_enough<E: Real>(points: &impl Keys, squared_norm: impl Fn(
     ratios.get(ratios.len() / 2).is_some_and(|&median| median < 0.1)
 }
 
-/// A centred copy of dense points, scaled so that every coordinate is at most 1.
+/// A centred copy of dense points, scaled so that no coordinate is larger than 1.
 pub(super) struct DenseScreen<E> {
     data: Vec<E>,
     dimension: usize,
     bounds: Bounds<E>,
 }
 
-/// Mean, scale and scaled squared norms of dense points: what both precisions of the screen start from.
+/// Mean, scale and scaled squared norms of dense points, shared by both precisions.
 pub(super) struct Centred {
     mean: Vec<f64>,
     scale: f64,
@@ -150,7 +163,7 @@ impl Centred {
         };
         let largest = of_rows(&|row| row.iter().zip(&mean).fold(0.0, |m, (v, mean)| m.max((v.to_f64() - mean).abs())))?;
         let scale = unit_scale(largest.into_iter().fold(0.0, f64::max));
-        // Norms of scaled values: those of the values themselves may vanish where products do not.
+        // Norms of the unscaled values could underflow.
         let scaled_squared_norms = of_rows(&|row| {
             let scaled = |k: usize| (row[k].to_f64() - mean[k]) * scale;
             sum_terms(row.len().min(mean.len()), |k| scaled(k) * scaled(k))
@@ -158,7 +171,7 @@ impl Centred {
         Ok(Self { mean, scale, scaled_squared_norms })
     }
 
-    /// A row as the screen has it: less the mean, scaled.
+    /// Writes the centred and scaled row.
     pub fn enter<T: Real, E: Real>(&self, row: &[T], out: &mut [E]) {
         for ((s, v), m) in out.iter_mut().zip(row).zip(&self.mean) {
             *s = E::from_f64((v.to_f64() - m) * self.scale);
@@ -171,7 +184,7 @@ impl Centred {
     }
 }
 
-/// `n` rows of `dimension` numbers, each written by `write(i, row)`.
+/// `n` rows of `dimension` numbers, each filled by `write(i, row)`.
 pub(super) fn fill_rows<E: Real>(
     n: usize,
     dimension: usize,
@@ -192,7 +205,7 @@ pub(super) fn fill_rows<E: Real>(
     Ok(data)
 }
 
-/// The power of two that brings `largest` to at most 1.
+/// The power of two that scales `largest` to at most 1.
 fn unit_scale(largest: f64) -> f64 {
     if largest > 0.0 { 2_f64.powi(-(largest.log2().floor() as i32) - 1) } else { 1.0 }
 }
@@ -210,7 +223,9 @@ impl<E: Real> DenseScreen<E> {
     }
 }
 
-impl<E: Real> Screen<E> for DenseScreen<E> {
+impl<E: Real> Screen for DenseScreen<E> {
+    type Element = E;
+
     fn bounds(&self) -> &Bounds<E> {
         &self.bounds
     }
@@ -229,7 +244,9 @@ impl<E: Real> Screen<E> for DenseScreen<E> {
     }
 }
 
-/// Sparse points times a dense panel of queries: the same kernel that walks use. Not centred, to stay sparse.
+/// Sparse points times a dense panel of queries, by the sparse kernel of the walks.
+///
+/// Sparse points are not centred, so that they stay sparse.
 pub(super) struct SparseScreen<E> {
     rows: Csr<E>,
     bounds: Bounds<E>,
@@ -250,12 +267,14 @@ pub(super) fn sparse_squared_norms(points: &SparsePoints) -> Vec<f64> {
     (0..points.rows.n_rows()).map(|i| points.rows.row(i).1.iter().map(|v| v * v).sum()).collect()
 }
 
-impl<E: Real> Screen<E> for SparseScreen<E> {
+impl<E: Real> Screen for SparseScreen<E> {
+    type Element = E;
+
     fn bounds(&self) -> &Bounds<E> {
         &self.bounds
     }
 
-    /// Fewer for many columns: the panel is dense, and should stay in cache.
+    /// Fewer lanes for many columns, so that the dense panel stays in cache.
     fn lanes(&self) -> usize {
         (PANEL_BYTES / (self.rows.n_cols().max(1) * size_of::<E>())).clamp(16, LANES)
     }

@@ -1,4 +1,7 @@
-//! Beam search: all extensions of the best few sequences of one length are scored, the best few of them go on.
+//! Beam search.
+//!
+//! All extensions of the best `width` sequences of one length are scored; the best `width` of these
+//! are extended next. Cost: at most `depth * width * n_members` evaluations.
 
 use crate::search::tree::rank;
 use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
@@ -6,11 +9,11 @@ use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
 /// Beam search; greedy search with a width of 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Beam {
-    /// Sequences of one length that are extended.
+    /// Number of sequences of each length that are extended.
     pub width: usize,
     /// Length of the longest sequences.
     pub depth: usize,
-    /// Where sequences grow.
+    /// The side on which sequences grow.
     pub side: Side,
 }
 

@@ -1,17 +1,19 @@
-//! Greedy search that now and then takes a step at random.
+//! Epsilon-greedy search.
+//!
+//! Greedy search with random steps. Cost: `depth * n_members` evaluations.
 
 use crate::ground::random::Stream;
 use crate::search::tree::rank;
 use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
 
-/// One sequence grows: by its best step or, with probability `epsilon`, by any.
+/// Extends one sequence by its best step or, with probability `epsilon`, by a random one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EpsilonGreedy {
     /// Probability of a random step.
     pub epsilon: f64,
     /// Length of the longest sequence.
     pub depth: usize,
-    /// Where the sequence grows.
+    /// The side on which the sequence grows.
     pub side: Side,
     /// Seed of the random steps.
     pub seed: u64,

@@ -1,11 +1,14 @@
-//! All sequences up to a length, the shorter ones first, in the order of the alphabet.
+//! Exhaustive search.
+//!
+//! Shorter sequences come first, sequences of one length in lexicographic order. Cost: `sum_t m^t`
+//! evaluations for `m` members and lengths `t = 1..depth`.
 
 use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
 
-/// Sequences that are made at a time.
+/// Number of sequences generated at a time.
 const RUN: usize = 1024;
 
-/// Every sequence of `1..=depth` members.
+/// All sequences of `1..=depth` steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exhaustive {
     /// Length of the longest sequences.
@@ -36,7 +39,7 @@ impl Strategy for Exhaustive {
     }
 }
 
-/// The next sequence of the same length, if there is one.
+/// The next sequence of the same length in lexicographic order.
 fn successor(sequence: &[u16], n_members: usize) -> Option<Sequence> {
     let place = sequence.iter().rposition(|&member| usize::from(member) + 1 < n_members)?;
     let mut next = sequence.to_vec();

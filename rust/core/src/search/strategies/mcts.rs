@@ -1,32 +1,42 @@
 //! Monte Carlo tree search with upper confidence bounds (UCT).
 //!
-//! A playout walks down from the root, at every sequence whose extensions have all been tried to the one with the largest bound, then
-//! tries a new extension, completes it at random to the full length, and has both scored: a short sequence is as good an answer as a
-//! long one. The reward is the better of the two, as a fraction of the range of scores seen so far; it is noted along the walk.
+//! A playout descends from the root. At a sequence whose extensions have all been tried it follows
+//! the extension with the largest bound
+//!
+//! ```text
+//! mean reward + exploration * sqrt(ln(visits of the parent) / visits)
+//! ```
+//!
+//! Otherwise it tries a new extension and completes it at random to the full length. Both the
+//! extension and the completed sequence are scored, because short sequences are valid results. The
+//! reward is the better of the two scores, scaled by the range of all scores so far. Cost: at most
+//! two evaluations a playout.
+//!
+//! Reference: Kocsis and Szepesvari 2006, `doi:10.1007/11871842_29`.
 
 use std::collections::HashMap;
 
 use crate::ground::random::Stream;
 use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
 
-/// UCT with a number of playouts.
+/// Settings of UCT.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mcts {
-    /// How many playouts.
+    /// Number of playouts.
     pub playouts: usize,
     /// Length of the longest sequences.
     pub depth: usize,
-    /// Weight of the unknown against the known.
+    /// Factor of the confidence term.
     pub exploration: f64,
-    /// Seed of what is tried first and of the completions.
+    /// Seed of the first choices and of the completions.
     pub seed: u64,
 }
 
-/// What the playouts through a sequence have brought.
+/// Statistics of the playouts through a sequence.
 #[derive(Debug, Default, Clone)]
 struct Record {
     visits: usize,
-    /// Sum of the raw rewards; the range that they are scaled by is not known before the end.
+    /// Sum of unscaled rewards: their range is known only at the end.
     sum: f64,
     untried: Option<Vec<u16>>,
 }
@@ -62,7 +72,7 @@ impl Strategy for Mcts {
 }
 
 impl Mcts {
-    /// The sequences from the root to the one that is tried.
+    /// Descends from the root; the last sequence of the path is the new one.
     fn walk(
         &self,
         n_members: usize,
@@ -91,7 +101,7 @@ impl Mcts {
                 mean + self.exploration * (visits / count).sqrt()
             };
             let children = Side::Left.children(&sequence, n_members);
-            // The first of equals.
+            // The first of equal bounds.
             let best = children
                 .into_iter()
                 .map(|child| (bound(&child), child))

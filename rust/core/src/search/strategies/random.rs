@@ -1,14 +1,14 @@
-//! Sequences drawn at random.
+//! Random sequences.
 
 use crate::ground::random::Stream;
 use crate::search::{Explored, SearchTree, Sequence, Strategy};
 
-/// Draws sequences of one length, step by step.
+/// Draws sequences of one length step by step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RandomSequences {
-    /// How many are drawn; equal ones are scored once.
+    /// Number of draws; equal sequences are scored once.
     pub samples: usize,
-    /// Probabilities of the members, one row a step; rows sum to 1.
+    /// Probabilities of the members, one row for each step; rows sum to 1.
     pub probabilities: Vec<f64>,
     /// Seed of the draws.
     pub seed: u64,
@@ -27,7 +27,8 @@ impl Strategy for RandomSequences {
 }
 
 impl RandomSequences {
-    /// One of the sequences. A stream each: more samples add sequences and change none.
+    /// The sequence of one draw. Each draw has its own random stream, so further draws do not
+    /// change it.
     #[must_use]
     pub fn sequence(&self, sample: usize, n_members: usize) -> Sequence {
         let mut stream = Stream::new(self.seed, sample as u64);
@@ -35,7 +36,7 @@ impl RandomSequences {
     }
 }
 
-/// The member at which the running sum of probabilities passes `u`.
+/// The member at which the cumulative probability exceeds `u`.
 fn pick(probabilities: &[f64], mut u: f64) -> u16 {
     let mut last = 0;
     for (member, &p) in probabilities.iter().enumerate().filter(|(_, p)| **p > 0.0) {

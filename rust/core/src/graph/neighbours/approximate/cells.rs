@@ -1,4 +1,12 @@
-//! The surroundings of a point: cells around centres, nearest first.
+//! Comparison of points with the cells of nearby centres.
+//!
+//! Points are divided into cells of about 500 points around centres. Every point is compared with
+//! the points of its nearest cells; a pair is compared if either point visits the cell of the
+//! other. The number of visited cells is the smallest that brings together enough of the pairs that
+//! the probes miss.
+//!
+//! Reference for cells of centres (inverted files): Jegou, Douze and Schmid 2011,
+//! doi:10.1109/TPAMI.2010.57.
 
 use std::ops::Range;
 
@@ -12,25 +20,27 @@ use crate::ground::exec::Exec;
 use crate::ground::random::Stream;
 use crate::{Real, Result};
 
-/// Points of a cell, on average.
+/// Mean number of points in a cell.
 const POINTS_PER_CELL: usize = 512;
-/// Cells that every point is compared with before any others: what it proposals there spares it most of what comes later.
+/// Number of cells visited in a first pass: its neighbours lower the thresholds for the later
+/// cells.
 const FIRST_CELLS: usize = 2;
-/// Points for each centre, and rounds, from which the centres are found.
+/// Sample points for each centre, and iterations of k-means on the sample.
 const SAMPLES_PER_CENTRE: usize = 16;
 const ROUNDS: usize = 2;
-/// Points that look for their nearest centres at a time, and how many of them on one thread.
+/// Points whose nearest centres are computed at a time, and the part of them that one thread
+/// processes.
 const POINTS_PER_TURN: usize = 1 << 18;
 const POINTS_PER_PIECE: usize = 128;
 
-/// The points, each in the cell of the centre nearest to it.
+/// The points, each in the cell of its nearest centre.
 pub(super) struct Cells<E> {
     centres: Cloud<E>,
     /// The cell of each point.
     labels: Vec<u32>,
     /// The points of each cell.
     points_of: Vec<Vec<u32>>,
-    /// So many cells nearest to it every point has been compared with.
+    /// Number of nearest cells that every point has been compared with.
     visited: usize,
 }
 
@@ -44,14 +54,16 @@ impl<E: Real> Cells<E> {
         Ok(Self { centres, labels, points_of, visited: 0 })
     }
 
-    /// Compares every point with those of more cells, nearest first, as many as it takes for so many of some pairs to meet; returns
-    /// whether more of them could.
+    /// Compares every point with as many further cells as the missed pairs need.
+    ///
+    /// Returns false if no further cell can bring together a missed pair.
     pub fn visit(&mut self, missed: &MissedPairs, cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<bool> {
         if self.visited == self.centres.len() {
             return Ok(false);
         }
         let mut ranks = self.ranks(&missed.pairs, cloud, exec)?;
-        // Those that have met and are no neighbours in the graph are lost: points were reduced.
+        // A pair that was compared and is not in the graph is lost: the reduced coordinates exclude
+        // it.
         ranks.retain(|&rank| rank >= self.visited);
         if ranks.is_empty() {
             return Ok(false);
@@ -69,7 +81,8 @@ impl<E: Real> Cells<E> {
         Ok(true)
     }
 
-    /// How many cells are nearer to one of a pair than the other one's, from the better side.
+    /// For each pair, the number of cells nearer to one point than the cell of the other; the
+    /// smaller of both directions.
     fn ranks(&self, pairs: &[(u32, u32)], cloud: &Cloud<E>, exec: &Exec) -> Result<Vec<usize>> {
         let sides: Vec<u32> = pairs.iter().flat_map(|&(p, q)| [p, q]).collect();
         let mut ranks = vec![0; sides.len()];
@@ -82,7 +95,7 @@ impl<E: Real> Cells<E> {
                 let count = self.centres.len();
                 let lines = rows.multiply(rows.len(), &self.centres, 0..count, values).chunks_exact(count);
                 for (i, (line, rank)) in lines.zip(ranks).enumerate() {
-                    // The other side of a pair stands next to it.
+                    // The other point of a pair is its neighbour in the list.
                     let there = self.labels[sides[(first + i) ^ 1] as usize] as usize;
                     let norms = self.centres.norms();
                     let threshold = line[there] + norms[there];
@@ -110,10 +123,11 @@ impl<E: Real> Cells<E> {
     }
 }
 
-/// Means of the leaves of a tree of a sample, and then of those nearest to each.
+/// Computes centres by k-means on a sample, from the leaves of a tree.
 ///
-/// A tree makes cells of about one size. Points drawn one by one would end up with cells of thousands and cells of one, and the
-/// large ones are visited most: an eighth more comparisons for the same share of neighbours.
+/// The leaves have equal sizes. Centres drawn at random end with cells of thousands of points and
+/// cells of one point; the large cells are visited most, which costs an eighth more comparisons for
+/// the same recall.
 fn find_centres<E: Real>(cloud: &Cloud<E>, seed: u64, exec: &Exec) -> Result<Cloud<E>> {
     let count = (cloud.len() / POINTS_PER_CELL).max(1) * SAMPLES_PER_CENTRE;
     let sample = cloud.some(&cloud.draw(count, &mut Stream::new(seed, 0)));

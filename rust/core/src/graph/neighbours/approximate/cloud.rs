@@ -1,4 +1,4 @@
-//! Points of a search, all or some of them, and products between them.
+//! Points of an approximate search and products between them.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::{Real, Result};
 /// Points that one thread projects at a time.
 const ROWS_PER_PRODUCT: usize = 1024;
 
-/// Points as they are compared, a row for each.
+/// Row-major points with their squared norms.
 pub(super) struct Cloud<E> {
     data: Vec<E>,
     norms: Vec<E>,
@@ -23,13 +23,13 @@ pub(super) struct Cloud<E> {
 }
 
 impl<E: Real> Cloud<E> {
-    /// Centred and scaled copies of points, in their own order.
+    /// Centred and scaled copies of points, in the given order.
     pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
         let write = |i: usize, row: &mut [E]| centred.enter(points.row(i), row);
         Self::with_norms(fill_rows(points.len(), points.dimension, write, exec)?, points.dimension, exec)
     }
 
-    /// The same points, `order[i]` at place `i`.
+    /// The same points with point `order[i]` at place `i`.
     pub fn reordered(self, order: &[u32], exec: &Exec) -> Result<Self> {
         let write = |i: usize, row: &mut [E]| row.copy_from_slice(self.row(order[i]));
         Self::with_norms(fill_rows(order.len(), self.dimension, write, exec)?, self.dimension, exec)
@@ -41,24 +41,24 @@ impl<E: Real> Cloud<E> {
         Ok(Self { data, norms, dimension })
     }
 
-    /// No points yet, see [`Self::gather`].
+    /// A cloud without points; see [`Self::gather`].
     pub fn empty(dimension: usize) -> Self {
         Self { data: Vec::new(), norms: Vec::new(), dimension }
     }
 
-    /// So many points drawn at random, some perhaps more than once.
+    /// Draws `count` points with replacement.
     pub fn draw(&self, count: usize, stream: &mut Stream) -> Vec<u32> {
         (0..count).map(|_| stream.below(self.len()) as u32).collect()
     }
 
-    /// Some of the points.
+    /// A copy of some points.
     pub fn some(&self, points: &[u32]) -> Self {
         let mut some = Self::empty(self.dimension);
         some.gather(self, points);
         some
     }
 
-    /// The points along some directions, the columns of a row-major matrix.
+    /// Coordinates of the points along directions, the columns of a row-major matrix.
     pub fn projected(&self, directions: &[f64], width: usize, exec: &Exec) -> Result<Self> {
         let d = self.dimension;
         let directions: Vec<E> = directions.iter().map(|&v| E::from_f64(v)).collect();
@@ -79,7 +79,7 @@ impl<E: Real> Cloud<E> {
         Self::with_norms(data, width, exec)
     }
 
-    /// Brings together some points of another cloud, in place of those that are here.
+    /// Replaces the points by some points of another cloud.
     pub fn gather(&mut self, cloud: &Self, points: &[u32]) {
         self.data.clear();
         self.norms.clear();
@@ -89,7 +89,8 @@ impl<E: Real> Cloud<E> {
         }
     }
 
-    /// Every point here at the mean of those points of another cloud that have its label; one that has none stays.
+    /// The means of the points of another cloud with each label; a point whose label does not occur
+    /// stays.
     pub fn moved(&self, cloud: &Self, points: &[u32], labels: &[u32], exec: &Exec) -> Result<Self> {
         let d = self.dimension;
         let (mut sums, mut counts) = (vec![0.0; self.data.len()], vec![0.0; self.len()]);
@@ -103,8 +104,10 @@ impl<E: Real> Cloud<E> {
         Self::with_norms(self.data.iter().enumerate().map(mean).collect(), d, exec)
     }
 
-    /// `-2 x.y` for each `x` of the first places here and every `y` of some places there, a line for each `x`. With `|x|^2` and
-    /// `|y|^2`, see [`Self::norms`], these are squared distances up to rounding.
+    /// Computes `-2 x.y` for the first `count` points `x` of this cloud and a range of points `y`
+    /// of another, one line for each `x`.
+    ///
+    /// With the norms `|x|^2` and `|y|^2` these are squared distances up to rounding.
     #[inline(always)]
     pub fn multiply<'v>(&self, count: usize, others: &Self, there: Range<usize>, values: &'v mut Vec<E>) -> &'v [E] {
         let d = self.dimension;
@@ -117,7 +120,7 @@ impl<E: Real> Cloud<E> {
         values
     }
 
-    /// Rows of coordinates.
+    /// Row-major coordinates.
     pub fn data(&self) -> &[E] {
         &self.data
     }
@@ -140,13 +143,13 @@ impl<E: Real> Cloud<E> {
         &self.data[i as usize * self.dimension..(i as usize + 1) * self.dimension]
     }
 
-    /// Asks for a row that will be read soon.
+    /// Prefetches a row.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         prefetch(&self.data, i as usize * self.dimension, self.dimension);
     }
 
-    /// Squared distance of two points, the same for both orders of them.
+    /// Squared distance of two points, symmetric to the last bit.
     #[inline(always)]
     pub fn squared_distance(&self, i: u32, j: u32) -> E {
         squared_distance(self.row(i), self.row(j))
@@ -157,7 +160,7 @@ fn squared_norm<E: Real>(x: &[E]) -> E {
     E::from_f64(sum_terms(x.len(), |k| x[k].to_f64() * x[k].to_f64()))
 }
 
-/// Sums of eight interleaved terms, in an order that depends on the length alone.
+/// Eight interleaved sums; the order of the additions depends on the length alone.
 #[inline(always)]
 fn squared_distance<E: Real>(x: &[E], y: &[E]) -> E {
     let mut sums = [E::ZERO; 8];

@@ -1,30 +1,31 @@
-//! Comparing points with others, all with all: products sort out those that may be near.
+//! Comparison of all points of a group with all others of the group.
+//!
+//! Products give approximate distances of all pairs. The pairs that may improve the graph are
+//! confirmed by differences. Cost: `2 d` operations a pair, at the speed of a matrix product.
 
 use std::ops::Range;
 
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
-use super::smallest::{Smallest, for_each_place};
+use super::smallest::{GROUP_SIZE, Smallest, for_each_place};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
-/// Points that one thread compares with others, and how many such pieces there are before what was found is entered.
+/// Points of one piece, and pieces between two updates of the graph.
 const POINTS_PER_PIECE: usize = 8192;
 const PIECES_PER_TURN: usize = 32;
-/// Rows of a product, and about how many values it makes: they stay in the cache until they have been looked at.
+/// Rows of a product and approximate number of its values, which stay in cache.
 const ROWS_PER_PRODUCT: usize = 512;
 const VALUES_PER_PRODUCT: usize = 1 << 18;
-/// Pairs before one is compared in full its row is target for.
+/// Number of pairs between the prefetch of a row and its use.
 const PREFETCH_AHEAD: usize = 8;
-/// Values that are looked at together: few pairs are near, and so the compiler takes many at a time.
-pub(super) const TOGETHER: usize = 32;
 
-/// Points, and who may be their neighbours.
+/// Points and their possible neighbours.
 #[derive(Clone, Copy)]
 pub(super) struct Group<'a> {
     pub points: &'a [u32],
     pub others: &'a [u32],
-    /// Whether the others look for neighbours among the points, too.
+    /// True if the others also search for neighbours among the points.
     pub is_mutual: bool,
 }
 
@@ -58,7 +59,7 @@ fn compare_group<E: Real>(cloud: &Cloud<E>, group: Group<'_>, graph: &Graph<E>, 
     }
     for points in group.points.chunks(ROWS_PER_PRODUCT) {
         rows.gather(cloud, points);
-        // One more, because a point is the nearest one to itself.
+        // One more, because each point is its own nearest.
         let (count, thresholds) = (graph.width + 1, thresholds_of(points));
         let nearest = comparison.nearest(&rows, &columns, 0..columns.len(), count, &thresholds, exec)?;
         pairs.clear();
@@ -73,7 +74,7 @@ fn compare_group<E: Real>(cloud: &Cloud<E>, group: Group<'_>, graph: &Graph<E>, 
     Ok(proposals)
 }
 
-/// Notes points with others that are nearer than all they know.
+/// Confirms pairs by differences and proposes those that improve the graph.
 struct Confirm<'a, E> {
     cloud: &'a Cloud<E>,
     graph: &'a Graph<E>,
@@ -87,7 +88,7 @@ impl<E: Real> pulp::WithSimd for Confirm<'_, E> {
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Self { cloud, graph, pairs, proposals } = self;
-        // What `retain` does, but inlined: as a call of its own it would not have the wide vectors.
+        // As `Vec::retain`, but inlined: a separate function would not use wide vectors.
         let mut kept = 0;
         for i in 0..pairs.len() {
             let (point, other) = pairs[i];
@@ -108,12 +109,13 @@ impl<E: Real> pulp::WithSimd for Confirm<'_, E> {
     }
 }
 
-/// Looks for near points by products; its memory serves again and again.
+/// Search for near points by products; buffers are reused.
 pub(super) struct Comparison<E> {
     nearest: Vec<Smallest<E>>,
-    /// What every column has to be nearer than, but for the norm of the row, if columns look for rows, too.
+    /// For each column, the threshold for rows without the norm of the row; empty if columns do not
+    /// search.
     reverse_thresholds: Vec<E>,
-    /// Rows and columns for which that is so.
+    /// (row, column) pairs below the thresholds of the columns.
     reverse_pairs: Vec<(u32, u32)>,
     values: Vec<E>,
     spare: Vec<E>,
@@ -125,14 +127,16 @@ impl<E: Real> Comparison<E> {
         Self { nearest, reverse_thresholds, reverse_pairs, values: Vec::new(), spare: Vec::new() }
     }
 
-    /// From now on columns look for rows nearer than these thresholds.
+    /// Makes columns search for rows below these thresholds.
     fn search_reverse(&mut self, columns: &Cloud<E>, thresholds: &[E]) {
         self.reverse_thresholds =
             thresholds.iter().zip(columns.norms()).map(|(&threshold, &norm)| threshold - norm).collect();
     }
 
-    /// For each of `rows`, the places of up to `count` near ones of some `columns`: the nearest by products, out of those not
-    /// farther than its threshold. Their values are squared distances but for `|x|^2`.
+    /// For each row, finds up to `count` nearest columns of a range by products.
+    ///
+    /// Columns above the row's threshold are excluded. The values are squared distances without
+    /// `|x|^2`.
     pub fn nearest(
         &mut self,
         rows: &Cloud<E>,
@@ -185,14 +189,14 @@ impl<E: Real> pulp::WithSimd for Compare<'_, E> {
     }
 }
 
-/// Where a value and the norm are below the threshold.
+/// Visits the values that are below their threshold after addition of the norm.
 #[inline(always)]
 fn search_reverse<E: Real>(values: &[E], norm: E, thresholds: &[E], mut visit: impl FnMut(usize)) {
-    for (group, (values, thresholds)) in values.chunks(TOGETHER).zip(thresholds.chunks(TOGETHER)).enumerate() {
+    for (group, (values, thresholds)) in values.chunks(GROUP_SIZE).zip(thresholds.chunks(GROUP_SIZE)).enumerate() {
         if values.iter().zip(thresholds).fold(0, |any, (&value, &threshold)| any | u8::from(value + norm < threshold))
             != 0
         {
-            for_each_place(values.len(), |i| values[i] + norm < thresholds[i], |i| visit(group * TOGETHER + i));
+            for_each_place(values.len(), |i| values[i] + norm < thresholds[i], |i| visit(group * GROUP_SIZE + i));
         }
     }
 }
@@ -205,9 +209,9 @@ mod tests {
     use super::*;
     use crate::ground::random::Stream;
 
-    /// Points 0..700 and 300..1000: some meet others, some each other, some themselves.
+    /// Points 0..700 are compared with points 300..1000, including themselves.
     #[test]
-    fn all_have_the_nearest_of_those_they_met() {
+    fn rows_hold_the_nearest_compared_points() {
         let (n, dimension, width, exec) = (1000, 3, 5, Exec::with_threads(2));
         let mut stream = Stream::new(1, 0);
         let data: Vec<f64> = (0..n * dimension).map(|_| stream.uniform()).collect();

@@ -1,4 +1,10 @@
-//! Neighbours of neighbours are likely neighbours: rounds in which all pairs around each point are compared (NN-descent).
+//! Rounds of NN-descent: neighbours of neighbours are likely neighbours.
+//!
+//! In a round, all pairs of neighbours of each point are compared if at least one of them is fresh,
+//! that is, not yet compared in this way. Reverse neighbours count as neighbours. Up to `sample`
+//! fresh and `sample` settled neighbours of each point take part.
+//!
+//! Reference: Dong, Moses and Li 2011, doi:10.1145/1963405.1963487.
 
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
@@ -6,27 +12,28 @@ use crate::ground::exec::Exec;
 use crate::ground::random::mix;
 use crate::{Real, Result};
 
-/// Points around which one thread compares at a time.
+/// Points whose neighbourhoods one thread compares at a time.
 const POINTS_PER_PIECE: usize = 512;
-/// Pieces after which what was found is entered: the more, the more memory; the fewer, the more is noted in vain.
+/// Pieces between two updates of the graph: more pieces take more memory, fewer pieces use older
+/// thresholds.
 const PIECES_PER_TURN: usize = 64;
 
-/// Who is compared around each point of a piece.
+/// The points to compare around each point of a piece.
 struct Neighbourhoods {
-    /// The points that meet, those of a point after those of another.
+    /// The neighbourhoods one after the other.
     points: Vec<u32>,
-    /// The places of the points around each point.
+    /// Bounds of each neighbourhood.
     spans: Vec<Span>,
 }
 
-/// Where the fresh points of a neighbourhood begin, where the settled ones begin, and where they end.
+/// Start of the fresh points, start of the settled points, end.
 struct Span {
     fresh: usize,
     settled: usize,
     end: usize,
 }
 
-/// One round; returns how many entries are new.
+/// Runs one round; returns the number of new entries.
 pub(super) fn round<E: Real>(
     cloud: &Cloud<E>,
     graph: &mut Graph<E>,
@@ -46,7 +53,7 @@ pub(super) fn round<E: Real>(
     Ok(entered)
 }
 
-/// The neighbourhoods of one piece.
+/// Compares the neighbourhoods of one piece.
 struct CompareNeighbourhoods<'a, E> {
     cloud: &'a Cloud<E>,
     known: &'a Graph<E>,
@@ -68,7 +75,7 @@ impl<E: Real> pulp::WithSimd for CompareNeighbourhoods<'_, E> {
     }
 }
 
-/// Compares the first `fresh` points with each other and with all the rest.
+/// Compares the first `fresh` points with each other and with all other points.
 #[inline(always)]
 fn compare<E: Real>(
     cloud: &Cloud<E>,
@@ -95,7 +102,7 @@ fn compare<E: Real>(
         let after = i + 1..n;
         let others =
             || values[i * n..][after.clone()].iter().zip(&norms[after.clone()]).zip(&thresholds[after.clone()]);
-        // All are looked at before any is: few pairs are near, and so the compiler takes many at a time.
+        // A test of all pairs at once uses vector instructions; few pairs pass.
         if others().fold(0, |any, other| any | u8::from(is_near(other))) == 0 {
             continue;
         }
@@ -118,8 +125,10 @@ fn compare<E: Real>(
     }
 }
 
-/// Chooses who meets around each point: up to `sample` fresh neighbours in either direction, and as many settled ones. Chosen
-/// fresh ones become settled.
+/// Draws up to `sample` fresh neighbours of each point in both directions, and as many settled
+/// ones.
+///
+/// The drawn fresh neighbours become settled.
 fn sample_neighbourhoods<E: Real>(
     graph: &mut Graph<E>,
     sample: usize,
@@ -149,7 +158,8 @@ fn sample_neighbourhoods<E: Real>(
                 continue;
             }
             for list in [&mut fresh, &mut settled] {
-                // A pair has one lot, from whichever side: those that chose each other stand together.
+                // A pair has the same priority in both directions, so mutual neighbours are
+                // adjacent.
                 list.sort_unstable();
                 list.dedup();
                 list.truncate(sample);
@@ -157,7 +167,7 @@ fn sample_neighbourhoods<E: Real>(
             let chosen = fresh.iter().map(|&(_, other)| other);
             neighbourhoods.points.extend(chosen.clone());
             let middle = neighbourhoods.points.len();
-            // One that is fresh from one side and settled from the other comes once.
+            // A point that is fresh in one direction and settled in the other is taken once.
             neighbourhoods
                 .points
                 .extend(settled.iter().map(|&(_, other)| other).filter(|o| !chosen.clone().any(|c| c == *o)));
@@ -172,13 +182,13 @@ fn sample_neighbourhoods<E: Real>(
     })
 }
 
-/// What decides whether a pair meets.
+/// Random priority of a pair.
 fn priority(a: u32, b: u32, seed: u64) -> u32 {
     let pair = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
     (mix(pair ^ seed) >> 32) as u32
 }
 
-/// Who has a point among its neighbours.
+/// The points that have each point as a neighbour.
 struct Reverse {
     offsets: Vec<usize>,
     sources: Vec<(u32, bool)>,

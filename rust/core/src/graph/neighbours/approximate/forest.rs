@@ -1,4 +1,9 @@
-//! Trees that bring near points together: every node is cut in two equal halves across a random direction.
+//! Random projection trees.
+//!
+//! Every node is cut into two equal halves along a random direction until the leaves are small.
+//! Near points are likely to share a leaf. Cost: O(n d) a level.
+//!
+//! Reference: Dasgupta and Freund 2008, doi:10.1145/1374376.1374452.
 
 use std::ops::Range;
 
@@ -9,21 +14,21 @@ use crate::ground::exec::Exec;
 use crate::ground::random::{Stream, mix};
 use crate::{Real, Result};
 
-/// Points whose place along a direction one thread computes at a time.
+/// Points that one thread projects at a time.
 const POINTS_PER_PIECE: usize = 4096;
-/// Points before one is looked at its row is target for.
+/// Number of points between the prefetch of a row and its use.
 const PREFETCH_AHEAD: usize = 8;
 
-/// A partition of the points into leaves of nearly equal size.
+/// A partition of the points into leaves of almost equal size.
 pub(super) struct Leaves {
     /// The points, leaf by leaf.
     pub order: Vec<u32>,
-    /// Which of them each leaf has.
+    /// Places of each leaf in `order`.
     pub ranges: Vec<Range<usize>>,
 }
 
 impl Leaves {
-    /// The points of each leaf, which may be neighbours of each other.
+    /// The points of each leaf as possible neighbours of each other.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let group = |range: &Range<usize>| {
             let points = &self.order[range.clone()];
@@ -33,8 +38,10 @@ impl Leaves {
     }
 }
 
-/// Grows a tree until no leaf has more than `largest` points. Directions are differences of two points of the node, so they
-/// follow the data; halves are equal whatever the data, ties by index.
+/// Grows a tree with leaves of at most `largest` points.
+///
+/// Directions are differences of two points of the node, so they follow the data. Halves have equal
+/// sizes; ties are broken by index.
 pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &Exec) -> Result<Leaves> {
     let n = cloud.len();
     let mut places: Vec<(E, u32)> = (0..n as u32).map(|i| (E::ZERO, i)).collect();
@@ -90,7 +97,7 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
     Ok(Leaves { order: places.into_iter().map(|(_, point)| point).collect(), ranges })
 }
 
-/// Places of some points along the directions of their nodes.
+/// Projects points on the directions of their nodes.
 struct Project<'a, E> {
     cloud: &'a Cloud<E>,
     ranges: &'a [Range<usize>],

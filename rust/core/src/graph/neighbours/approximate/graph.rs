@@ -1,19 +1,20 @@
-//! The best neighbours known so far, and how many threads improve them without a word between them.
+//! The best neighbours found so far.
 //!
-//! What is found is first noted as [`Proposals`], sorted by whom it concerns, and then entered by whoever owns those rows. A row holds
-//! the best of all that it was ever offered, so neither the order of the offers nor the number of threads shows in it.
+//! Threads collect [`Proposals`], grouped by rows; then each row is updated by one thread. A row
+//! holds the best of all proposals it received, so the result depends neither on their order nor on
+//! the number of threads.
 
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
-/// Rows that one thread enters at a time.
+/// Rows that one thread updates at a time.
 const ROWS_PER_PIECE: usize = 2048;
-/// Marks entries that have not been looked at from both sides.
+/// Flag of entries that have not taken part in a round.
 const FRESH: u32 = 1 << 31;
-/// In place of an index, before there are enough neighbours.
+/// Index of an empty entry.
 const EMPTY: u32 = FRESH - 1;
 
-/// A neighbour: its squared distance and index, with a mark.
+/// A neighbour: squared distance, index and flag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<E> {
     pub distance: E,
@@ -38,16 +39,16 @@ impl<E: Real> Entry<E> {
 pub(super) struct Graph<E> {
     pub width: usize,
     pub entries: Vec<Entry<E>>,
-    /// Distance of the last neighbour of each point: what has to be beaten.
+    /// Distance of the last neighbour of each point, the threshold for new ones.
     pub worst: Vec<E>,
 }
 
-/// Pairs that may improve the graph, by whom they concern.
+/// Pairs that may improve the graph, grouped by rows.
 pub(super) struct Proposals<E> {
     by_rows: Vec<Vec<Proposal<E>>>,
 }
 
-/// A point that may be a neighbour of another.
+/// A possible neighbour of a point.
 struct Proposal<E> {
     point: u32,
     other: u32,
@@ -59,7 +60,7 @@ impl<E: Real> Proposals<E> {
         Self { by_rows: (0..n.div_ceil(ROWS_PER_PIECE)).map(|_| Vec::new()).collect() }
     }
 
-    /// Notes that `other` may be a neighbour of `point`.
+    /// Proposes `other` as a neighbour of `point`.
     #[inline(always)]
     pub fn add(&mut self, point: u32, other: u32, distance: E) {
         self.by_rows[point as usize / ROWS_PER_PIECE].push(Proposal { point, other, distance });
@@ -76,14 +77,14 @@ impl<E: Real> Graph<E> {
         &self.entries[i as usize * self.width..(i as usize + 1) * self.width]
     }
 
-    /// Whether a point has this neighbour already.
+    /// True if the graph has this neighbour.
     #[inline(always)]
     pub fn has(&self, point: u32, other: u32) -> bool {
-        // Without a branch on each, the compiler takes many at a time.
+        // Without branches the loop uses vector instructions.
         self.row(point).iter().fold(0, |any, entry| any | u8::from(entry.index() == other)) != 0
     }
 
-    /// Enters what was found; returns how many entries are new.
+    /// Inserts proposals; returns the number of new entries.
     pub fn accept(&mut self, proposals: &[Proposals<E>], exec: &Exec) -> Result<usize> {
         let width = self.width;
         let rows = self.entries.chunks_mut(ROWS_PER_PIECE * width).zip(self.worst.chunks_mut(ROWS_PER_PIECE));
@@ -107,11 +108,11 @@ impl<E: Real> Graph<E> {
     }
 }
 
-/// Enters a neighbour in a row that is sorted by (distance, index), unless it is there already or too far.
+/// Inserts a neighbour into a row sorted by (distance, index) unless it is present or too far.
 fn insert<E: Real>(row: &mut [Entry<E>], distance: E, index: u32) -> bool {
     let nearer = |entry: &Entry<E>| entry.distance < distance || (entry.distance == distance && entry.index() <= index);
     let place = row.partition_point(nearer);
-    // An entry is found once at one distance, so that it can only be right before the place.
+    // A pair always has the same distance, so a present entry is directly before this place.
     if place == row.len() || (place > 0 && row[place - 1].index() == index) {
         return false;
     }
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_holds_the_best_of_all_offers_in_any_order() {
+    fn a_row_holds_the_best_proposals_in_any_order() {
         let offers = [(3.0, 5), (1.0, 2), (3.0, 4), (1.0, 2), (2.0, 9), (7.0, 1)];
         for turn in 0..offers.len() {
             let mut graph = Graph::<f64>::new(1, 3);

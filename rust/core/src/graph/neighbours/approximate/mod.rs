@@ -1,30 +1,25 @@
-//! Approximate neighbours of many points.
+//! Approximate nearest neighbours of many points.
 //!
-//! Some points, the probes, are compared with all others, so that it is known how much is missing, and where. A tree of large
-//! leaves, in which all pairs are compared by matrix products, gives a first graph. If it found a good share, more trees and
-//! rounds over neighbours of neighbours (NN-descent) mend the graph. Else, or if that was not enough, every point is
-//! compared with those of the cells nearest to it, as many as the probes need.
+//! 1. Some points, the probes, are compared with all others; they estimate the recall at any time.
+//! 2. All pairs in the leaves of one random projection tree are compared: the first graph.
+//! 3. If its recall is a quarter or more, further trees and rounds of NN-descent improve it.
+//! 4. While the recall is too small, every point is compared with more of its nearest cells.
 //!
-//! Trees serve where the points lie on few dimensions. Where they fill many, a cut through a cloud parts about every third pair
-//! of neighbours, while the cells near a point still come first. A pair meets if either point visits the cell of the other: a
-//! million points in ten round clusters of 50 dimensions visit 61 of the 205 cells of a cluster for 0.95 of their
-//! neighbours, and would have to visit half as many more if only the visitor looked.
-//!
-//! Long points are reduced where few numbers of each tell who is near. Candidates are screened by products and confirmed by
-//! differences; the distances of the answer are exact, only its members are approximate. Points are renumbered along the
-//! first tree, so that those that meet lie together in memory.
+//! Trees are efficient for points on few dimensions. In many dimensions a cut separates about every
+//! third pair of neighbours; cells are better there. A million points in ten round clusters of 50
+//! dimensions visit 61 of the 205 cells of a cluster for a recall of 0.95 (half as many more if
+//! only the visiting point gained neighbours). Candidates are screened by products and confirmed by
+//! differences: the distances of the result are exact, only the choice of neighbours is
+//! approximate.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `cloud` | the points, and products between a few of them |
-//! | `reduction` | the points by fewer numbers each, where these tell who is near |
-//! | `compare` | points and others, all with all |
-//! | `smallest` | the nearest out of many |
-//! | `forest` | trees that bring near points together |
-//! | `cells` | the surroundings of a point, nearest first |
-//! | `graph` | the best neighbours so far, the same whatever the order in which they were found |
-//! | `descent` | comparing neighbours of neighbours |
-//! | `probes` | how much is still missing, and where |
+//! | `cloud` | points and products between them |
+//! | `reduction` | projection on fewer dimensions if it keeps the neighbours |
+//! | `compare`, `smallest` | comparison of groups of points; selection of the smallest values |
+//! | `forest`, `cells` | random projection trees; cells of nearby centres |
+//! | `graph`, `descent` | the best neighbours so far; rounds of NN-descent |
+//! | `probes` | estimate of the recall |
 
 mod cells;
 mod cloud;
@@ -36,8 +31,7 @@ mod probes;
 mod reduction;
 mod smallest;
 
-use super::NeighbourRow;
-use super::nearest::Nearest;
+use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
 use super::scan;
 use super::screen::{Centred, is_fine_enough};
@@ -53,27 +47,28 @@ use graph::Graph;
 use probes::RecallProbes;
 use reduction::reduce_dimension;
 
-/// Rounds go on while this share of all entries is new after one, or as much as is missing.
+/// Rounds continue while this share of all entries is new after a round, or the missing share.
 const NEARLY_SETTLED: f64 = 0.1;
-/// More trees are grown if the first one proposals this share of the neighbours: on curved surfaces it is 0.4, in round clusters of 20
-/// and 50 dimensions 0.3 and 0.2 out of 100,000.
+/// Recall of the first tree from which on more trees are grown. Measured at 100,000 points: 0.4 on
+/// curved surfaces, 0.3 and 0.2 in round clusters of 20 and 50 dimensions.
 const WORTH_MORE_TREES: f64 = 0.25;
-/// Rows of the answer that one thread makes at a time, and how many entries before one is looked at its row is target for.
+/// Rows of the result that one thread computes at a time, and entries between a prefetch and its
+/// use.
 const ROWS_PER_PIECE: usize = 512;
 const PREFETCH_AHEAD: usize = 4;
 
-/// A round leaves about this share of what was missing before it.
+/// Share of the missing neighbours that a round leaves.
 const LEFT_BY_A_ROUND: f64 = 0.4;
-/// One more tree is not worth it after one that left more than this share: on curved surfaces it is 0.6, on images of digits
-/// 0.7 and growing.
+/// No further tree is grown after one that left more than this share of the missing neighbours.
+/// Measured: 0.6 on curved surfaces, 0.7 and growing on images of digits.
 const LEFT_BY_A_TREE: f64 = 0.75;
-/// Points in a leaf.
+/// Number of points in a leaf.
 const LEAF: usize = 1024;
-/// Neighbours kept on the way beyond those target for; and at least so many thirds of these where points were reduced, because by fewer
-/// numbers neighbours are not quite the nearest.
+/// Additional neighbours kept during the search; with reduced dimensions at least this many thirds
+/// of `k`, because the nearest reduced points are not exactly the nearest points.
 const SPARE: usize = 5;
 const SPARE_THIRDS: usize = 2;
-/// Neighbours of a point that meet in a round, fresh and settled each.
+/// Fresh and settled neighbours of a point that take part in a round.
 const SAMPLE: usize = 15;
 
 /// Accuracy and seed of an approximate search.
@@ -85,7 +80,7 @@ pub struct ApproximateSettings {
     pub recall: f64,
 }
 
-/// Uses of random numbers, each with a stream of its own.
+/// Uses of random numbers; each has its own stream.
 enum Purpose {
     Probes,
     Reduction,
@@ -107,21 +102,22 @@ impl ApproximateSettings {
     }
 }
 
-/// Proposals `k` near other points of each point.
+/// Finds `k` near other points of each point.
 pub(super) fn search<T: Real>(
     points: &DensePoints<'_, T>,
     k: usize,
-    effort: &ApproximateSettings,
+    settings: &ApproximateSettings,
     exec: &Exec,
 ) -> Result<Vec<NeighbourRow>> {
     let centred = Centred::new(points, exec)?;
     let squared_norm = |i: usize| centred.squared_norm(i);
     if is_fine_enough::<f32>(points, squared_norm) {
-        find(points, Cloud::<f32>::new(points, &centred, exec)?, k, effort, exec)
+        find(points, Cloud::<f32>::new(points, &centred, exec)?, k, settings, exec)
     } else if is_fine_enough::<f64>(points, squared_norm) {
-        find(points, Cloud::<f64>::new(points, &centred, exec)?, k, effort, exec)
+        find(points, Cloud::<f64>::new(points, &centred, exec)?, k, settings, exec)
     } else {
-        // The points are so near to each other and so far from the mean that no product separates them.
+        // The points are so close to each other and so far from the mean that products cannot
+        // separate them.
         scan::search(points, k, exec)
     }
 }
@@ -130,14 +126,14 @@ fn find<T: Real, E: Real>(
     points: &DensePoints<'_, T>,
     cloud: Cloud<E>,
     k: usize,
-    effort: &ApproximateSettings,
+    settings: &ApproximateSettings,
     exec: &Exec,
 ) -> Result<Vec<NeighbourRow>> {
-    let mut search = ApproximateSearch::plant(points, cloud, k, effort, exec)?;
+    let mut search = ApproximateSearch::from_first_tree(points, cloud, k, settings, exec)?;
     let mut missing = search.probes.missing(&search.graph);
     if search.probes.recall(&search.graph) >= WORTH_MORE_TREES {
         search.grow_trees()?;
-        missing = search.settle()?;
+        missing = search.run_rounds()?;
     }
     search.visit_cells(missing)?;
     search.finish(k)
@@ -146,10 +142,10 @@ fn find<T: Real, E: Real>(
 /// The state of a search.
 struct ApproximateSearch<'a, T, E> {
     points: &'a DensePoints<'a, T>,
-    effort: &'a ApproximateSettings,
+    settings: &'a ApproximateSettings,
     exec: &'a Exec,
     probes: RecallProbes<'a, T>,
-    /// The points in the order of the first tree, reduced if possible.
+    /// The points in the order of the first tree, projected if that keeps the neighbours.
     cloud: Cloud<E>,
     /// The best neighbours so far.
     graph: Graph<E>,
@@ -162,17 +158,20 @@ struct ApproximateSearch<'a, T, E> {
 }
 
 impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
-    /// Draws the probes, shortens the points if possible, and makes a first graph from one tree.
-    fn plant(
+    /// Draws the probes, reduces the dimension if possible, and builds a graph from one tree.
+    ///
+    /// Points are stored in the order of the leaves, so that points compared together are close in
+    /// memory.
+    fn from_first_tree(
         points: &'a DensePoints<'a, T>,
         cloud: Cloud<E>,
         k: usize,
-        effort: &'a ApproximateSettings,
+        settings: &'a ApproximateSettings,
         exec: &'a Exec,
     ) -> Result<Self> {
         let n = cloud.len();
-        let seed = |purpose: Purpose| effort.seed_for(&purpose);
-        let mut probes = RecallProbes::new(points, &cloud, k, effort.recall, seed(Purpose::Probes), exec)?;
+        let seed = |purpose: Purpose| settings.seed_for(&purpose);
+        let mut probes = RecallProbes::new(points, &cloud, k, settings.recall, seed(Purpose::Probes), exec)?;
         let width_if_reduced = (k + SPARE.max(SPARE_THIRDS * k / 3)).min(n - 1);
         // All pairs of a single leaf are compared anyway.
         let reduced = if n > LEAF {
@@ -189,7 +188,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         probes.renumber(order.clone());
         let mut graph = Graph::new(n, width);
         compare_groups(&cloud, &Leaves { order: (0..n as u32).collect(), ranges }.groups(), &mut graph, exec)?;
-        Ok(Self { points, effort, exec, probes, cloud, graph, order, leaf, rounds: 0 })
+        Ok(Self { points, settings, exec, probes, cloud, graph, order, leaf, rounds: 0 })
     }
 
     /// Grows more trees until one round will suffice or one more tree is not worth its time.
@@ -201,21 +200,22 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
                 break;
             }
             left = unfound;
-            let leaves = grow(&self.cloud, self.leaf, self.effort.seed_for(&Purpose::Tree(tree)), self.exec)?;
+            let leaves = grow(&self.cloud, self.leaf, self.settings.seed_for(&Purpose::Tree(tree)), self.exec)?;
             compare_groups(&self.cloud, &leaves.groups(), &mut self.graph, self.exec)?;
         }
         Ok(())
     }
 
-    /// Runs rounds of NN-descent until the recall suffices or few entries are new; returns the missing share.
-    fn settle(&mut self) -> Result<f64> {
+    /// Runs rounds of NN-descent until the recall suffices or few entries are new; returns the
+    /// missing share.
+    fn run_rounds(&mut self) -> Result<f64> {
         let mut missing = self.probes.missing(&self.graph);
         while missing > 0.0 {
-            let seed = self.effort.seed_for(&Purpose::Round(self.rounds));
+            let seed = self.settings.seed_for(&Purpose::Round(self.rounds));
             let entered = descent::round(&self.cloud, &mut self.graph, SAMPLE, seed, self.exec)?;
             self.rounds += 1;
             missing = self.probes.missing(&self.graph);
-            // Later rounds enter fewer and fewer entries: together hardly more than the last one.
+            // Later rounds add fewer and fewer entries: in total hardly more than the last one.
             if (entered as f64 / self.graph.entries.len() as f64) < missing.min(NEARLY_SETTLED) {
                 break;
             }
@@ -228,21 +228,22 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         if missing <= 0.0 {
             return Ok(());
         }
-        let mut cells = Cells::new(&self.cloud, self.effort.seed_for(&Purpose::Cells), self.exec)?;
+        let mut cells = Cells::new(&self.cloud, self.settings.seed_for(&Purpose::Cells), self.exec)?;
         while missing > 0.0 {
             let missed = self.probes.missed_pairs(missing, &self.graph);
             if !cells.visit(&missed, &self.cloud, &mut self.graph, self.exec)? {
                 break;
             }
-            missing = self.settle()?;
+            missing = self.run_rounds()?;
         }
         Ok(())
     }
 
-    /// Selects the `k` nearest of the found points by exact distances, in the given order of the points.
+    /// Selects the `k` nearest of the found points by exact distances, in the given order of the
+    /// points.
     fn finish(&self, k: usize) -> Result<Vec<NeighbourRow>> {
         let Self { points, graph, order, .. } = self;
-        // In the order of the cloud, in which near points are close in memory.
+        // Near points are close in memory in the order of the cloud.
         let mut ordered = vec![NeighbourRow::default(); order.len()];
         self.exec.for_pieces(
             &mut ordered,

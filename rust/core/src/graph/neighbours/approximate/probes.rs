@@ -1,4 +1,9 @@
-//! Some points whose nearest neighbours are known: what is missing, and where it is.
+//! Estimate of the recall on points whose nearest neighbours are known.
+//!
+//! ```text
+//! recall = mean over probes of (found neighbours / k)
+//! accepted if  recall - 2 standard errors >= target
+//! ```
 
 use std::cmp::Ordering;
 
@@ -12,43 +17,44 @@ use crate::ground::permutation::inverse;
 use crate::ground::random::Stream;
 use crate::{Real, Result};
 
-/// Points that are compared with all others, and how many where they are so long that this takes a good part of the time.
+/// Number of probes, and the number for points of at least `LONG` dimensions, where probes cost
+/// more.
 const PROBES: usize = 1024;
 const LONG_PROBES: usize = 256;
 const LONG: usize = 256;
-/// So many standard errors the share found among them has to lie above the one target for.
+/// Standard errors by which the estimate must exceed the target.
 const CERTAINTY: f64 = 2.0;
-/// Points that one thread compares with them.
+/// Points that one thread compares with the probes.
 const POINTS_PER_PIECE: usize = 1 << 14;
-/// So many times the neighbours that count are known, or times this many, if there are fewer.
+/// Known neighbours of a probe: this multiple of `k`, or of [`LEAST_KNOWN`] if that is larger.
 const KNOWN: usize = 4;
 const LEAST_KNOWN: usize = 4;
-/// Probes that are enough for a first look.
+/// Number of probes for a first estimate.
 const FEW_PROBES: usize = 128;
 
-/// A point and its surroundings.
+/// A point and its known neighbours.
 struct Probe {
     point: u32,
-    /// The nearest others; products find them, and so the last few may be wrong.
+    /// The nearest other points, found by products; the last few may be wrong.
     near: Vec<u32>,
-    /// Distance of the last one that counts: what is as near is as good.
+    /// Distance of the `k`-th neighbour; points at the same distance count as found.
     last: f64,
 }
 
-/// Points and what is known of them.
+/// The probes of a search.
 pub(super) struct RecallProbes<'a, T> {
     points: &'a DensePoints<'a, T>,
     all: Vec<Probe>,
-    /// So many of the nearest of a point are to be found.
+    /// Number of neighbours that count.
     k: usize,
-    /// Which of the points is at each place.
+    /// Index of the point at each place of the cloud.
     order: Vec<u32>,
-    /// Share of the neighbours that is target for.
+    /// The recall to reach.
     target: f64,
 }
 
 impl<'a, T: Real> RecallProbes<'a, T> {
-    /// `cloud` has the points in their own order.
+    /// Draws probes from a cloud in the given order of the points.
     pub fn new<E: Real>(
         points: &'a DensePoints<'a, T>,
         cloud: &Cloud<E>,
@@ -70,12 +76,12 @@ impl<'a, T: Real> RecallProbes<'a, T> {
         Ok(Self { points, all, k, order: (0..cloud.len() as u32).collect(), target })
     }
 
-    /// The share of their neighbours that need not be found.
+    /// The share of neighbours that may be missed.
     pub fn tolerated(&self) -> f64 {
         1.0 - self.target
     }
 
-    /// The points have been renumbered: `order[i]` is at place `i` now.
+    /// Changes the numbering: point `order[i]` is now at place `i`.
     pub fn renumber(&mut self, order: Vec<u32>) {
         let places = inverse(&order);
         let numbers = self.all.iter_mut().flat_map(|probe| probe.near.iter_mut().chain([&mut probe.point]));
@@ -83,12 +89,12 @@ impl<'a, T: Real> RecallProbes<'a, T> {
         self.order = order;
     }
 
-    /// Some of the probes, each followed by what is known to be near it.
+    /// Some probes, each followed by its known neighbours.
     pub fn surroundings(&self) -> Vec<u32> {
         self.few().iter().flat_map(|probe| [probe.point].into_iter().chain(probe.near.iter().copied())).collect()
     }
 
-    /// The share of their neighbours that are among the `kept` nearest of these surroundings by other coordinates.
+    /// The share of neighbours among the `kept` nearest of these surroundings by other coordinates.
     pub fn share_within<E: Real>(&self, kept: usize, surroundings: &Cloud<E>) -> f64 {
         let (mut first, mut share) = (0, 0.0);
         for Probe { near, .. } in self.few() {
@@ -96,7 +102,7 @@ impl<'a, T: Real> RecallProbes<'a, T> {
             let distances: Vec<E> = others.clone().map(|other| surroundings.squared_distance(first, other)).collect();
             let mut sorted = distances.clone();
             sorted.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
-            // Those as near as the first one beyond are not counted: nothing tells them from others.
+            // Neighbours tied with the first excluded point do not count.
             let beyond = sorted.get(kept).copied().unwrap_or(E::INFINITY);
             share += distances[..self.k].iter().filter(|&&distance| distance < beyond).count() as f64 / self.k as f64;
             first = others.end;
@@ -104,8 +110,8 @@ impl<'a, T: Real> RecallProbes<'a, T> {
         share / self.few().len() as f64
     }
 
-    /// The share of all their neighbours that are among the `kept` nearest of all points by other coordinates, less what the estimate may
-    /// err.
+    /// The share of neighbours among the `kept` nearest of all points by other coordinates, minus
+    /// its error.
     pub fn share_near<E: Real>(&self, kept: usize, cloud: &Cloud<E>, exec: &Exec) -> Result<f64> {
         let points: Vec<u32> = self.all.iter().map(|probe| probe.point).collect();
         let near = nearest_by_products(&points, cloud, kept, exec)?;
@@ -114,12 +120,13 @@ impl<'a, T: Real> RecallProbes<'a, T> {
         Ok(share - CERTAINTY * error)
     }
 
-    /// The share of their neighbours that the graph has.
+    /// The estimated recall of the graph.
     pub fn recall<E: Real>(&self, graph: &Graph<E>) -> f64 {
         self.estimate(graph).share
     }
 
-    /// How much that share lacks of the one target for, and of what the estimate may err.
+    /// The difference between the recall to reach, plus the error of the estimate, and the
+    /// estimate.
     pub fn missing<E: Real>(&self, graph: &Graph<E>) -> f64 {
         let Estimate { share, error } = self.estimate(graph);
         (self.target + CERTAINTY * error).min(1.0) - share
@@ -137,16 +144,17 @@ impl<'a, T: Real> RecallProbes<'a, T> {
         &self.all[..FEW_PROBES.min(self.all.len())]
     }
 
-    /// The points with neighbours that the graph does not have, and how many of these pairs it would have to find if so much is missing.
+    /// The neighbours of probes that the graph does not have, and how many of them must be found if
+    /// this share is missing.
     pub fn missed_pairs<E: Real>(&self, missing: f64, graph: &Graph<E>) -> MissedPairs {
-        // Others may be as near as those that are not there.
+        // A probe may miss a neighbour and have another at the same distance.
         let lacking = self.all.iter().filter(|probe| self.share_of(probe, graph) < 1.0);
         let pairs = lacking.flat_map(|probe| probe.near[..self.k].iter().map(|&other| (probe.point, other)));
         let wanted = (missing * (self.all.len() * self.k) as f64).ceil();
         MissedPairs { pairs: pairs.filter(|&(p, q)| !graph.has(p, q)).collect(), wanted: wanted as usize }
     }
 
-    /// What share of a probe's neighbours these others have, or others as near.
+    /// The share of a probe's neighbours among these points.
     fn share(&self, probe: &Probe, others: impl IntoIterator<Item = u32>) -> f64 {
         let given = |place: u32| self.order[place as usize] as usize;
         let is_near = |&other: &u32| self.points.distance(given(probe.point), given(other)) <= probe.last;
@@ -154,8 +162,8 @@ impl<'a, T: Real> RecallProbes<'a, T> {
     }
 }
 
-/// The mean of shares, one of each probe, and its standard error. Neighbours of a point are found or missed together, so that points
-/// count, not pairs.
+/// Mean share and standard error over probes; neighbours of a point are not independent, points
+/// are.
 struct Estimate {
     share: f64,
     error: f64,
@@ -174,15 +182,15 @@ impl Estimate {
     }
 }
 
-/// Probes with neighbours that the graph does not have.
+/// Pairs of a probe and a neighbour that the graph does not have.
 pub(super) struct MissedPairs {
-    /// Each a probe and one of its neighbours.
+    /// The pairs.
     pub pairs: Vec<(u32, u32)>,
-    /// How many of them have to be found.
+    /// Number of pairs to find.
     pub wanted: usize,
 }
 
-/// For each of these points, the `count` others nearest to it, up to rounding, in any order.
+/// The `count` nearest other points of each of these points, up to rounding.
 fn nearest_by_products<E: Real>(points: &[u32], cloud: &Cloud<E>, count: usize, exec: &Exec) -> Result<Vec<Vec<u32>>> {
     let n = cloud.len();
     let rows = cloud.some(points);

@@ -1,16 +1,18 @@
-//! The smallest of many values, and where they stand.
+//! Selection of the smallest of many values.
 
 use std::cmp::Ordering;
 
-use super::compare::TOGETHER;
 use crate::Real;
 
-/// A first threshold is found from the smallest of so many values each.
+/// Number of values tested together: few pairs pass, and the test of a group uses vector
+/// instructions.
+pub(super) const GROUP_SIZE: usize = 32;
+/// Number of values in each group from which a first threshold is computed.
 const SMALLEST_OF: usize = 16;
 
 /// The `count` smallest values not above a threshold.
 pub(super) struct Smallest<E> {
-    /// Among these they are.
+    /// A superset of the smallest values.
     kept: Vec<(E, u32)>,
     count: usize,
     threshold: E,
@@ -21,39 +23,39 @@ impl<E: Real> Smallest<E> {
         Self { kept: Vec::new(), count: 0, threshold: E::INFINITY }
     }
 
-    /// Begins again, with no values.
+    /// Removes all values and sets count and threshold.
     pub fn restart(&mut self, count: usize, threshold: E) {
         self.kept.clear();
         (self.count, self.threshold) = (count, threshold);
     }
 
-    /// Looks at the sums of `values` and `more`, which stand at `first` and after it. `spare` is overwritten.
+    /// Offers the sums of `values` and `more`, whose indices begin at `first`; `spare` is a buffer.
     #[inline(always)]
     pub fn offer(&mut self, values: &[E], more: &[E], first: usize, spare: &mut Vec<E>) {
         if self.threshold == E::INFINITY {
             self.lower_threshold(values, more, spare);
         }
-        let whole = values.len() / TOGETHER * TOGETHER;
-        let groups = values[..whole].chunks_exact(TOGETHER).zip(more[..whole].chunks_exact(TOGETHER));
+        let whole = values.len() / GROUP_SIZE * GROUP_SIZE;
+        let groups = values[..whole].chunks_exact(GROUP_SIZE).zip(more[..whole].chunks_exact(GROUP_SIZE));
         for (group, (values, more)) in groups.enumerate() {
             let threshold = self.threshold;
             if values.iter().zip(more).fold(0, |any, (&a, &b)| any | u8::from(a + b <= threshold)) != 0 {
-                self.keep(values, more, first + group * TOGETHER);
+                self.keep(values, more, first + group * GROUP_SIZE);
             }
         }
         self.keep(&values[whole..], &more[whole..], first + whole);
     }
 
-    /// Those found, in any order.
+    /// The smallest values, in any order.
     pub fn found(&mut self) -> &mut [(E, u32)] {
         self.select();
         &mut self.kept
     }
 
-    /// Proposals a threshold that `count` of these values do not exceed.
+    /// Finds a threshold that `count` of these values do not exceed.
     ///
-    /// The values are dealt into groups, and the smallest of each hand is laid out: `count` of these do not exceed the
-    /// `count`-th of them.
+    /// The values are divided into groups. `count` of the minima of the groups do not exceed the
+    /// `count`-th smallest of them.
     #[inline(always)]
     fn lower_threshold(&mut self, values: &[E], more: &[E], spare: &mut Vec<E>) {
         let groups = (values.len() / SMALLEST_OF).max(values.len().min(2 * self.count));
@@ -79,13 +81,13 @@ impl<E: Real> Smallest<E> {
             |i| values[i] + more[i] <= threshold,
             |i| kept.push((values[i] + more[i], (first + i) as u32)),
         );
-        // Selecting seldom, out of many, is cheaper than keeping them in order.
-        if self.kept.len() > 2 * self.count + TOGETHER {
+        // A selection from many values at a time is cheaper than a sorted list.
+        if self.kept.len() > 2 * self.count + GROUP_SIZE {
             self.select();
         }
     }
 
-    /// Lets go of all but the `count` smallest; of equal ones the first stay.
+    /// Keeps the `count` smallest values; ties are broken by index.
     fn select(&mut self) {
         if self.kept.len() > self.count {
             let (_, last, _) = self.kept.select_nth_unstable_by(self.count - 1, by_value);
@@ -95,7 +97,7 @@ impl<E: Real> Smallest<E> {
     }
 }
 
-/// Calls `see` for those of up to [`TOGETHER`] places that pass: all are tested at once, and few pass.
+/// Calls `visit` for the indices below `count`, at most [`GROUP_SIZE`], that pass a test.
 #[inline(always)]
 pub(super) fn for_each_place(count: usize, passes: impl Fn(usize) -> bool, mut visit: impl FnMut(usize)) {
     let mut passed = (0..count).fold(0_u32, |passed, i| passed | u32::from(passes(i)) << i);
@@ -105,7 +107,7 @@ pub(super) fn for_each_place(count: usize, passes: impl Fn(usize) -> bool, mut v
     }
 }
 
-/// By value, then by place.
+/// Orders by value, then by index.
 pub(super) fn by_value<E: Real>(a: &(E, u32), b: &(E, u32)) -> Ordering {
     a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
 }
@@ -116,11 +118,11 @@ mod tests {
     use crate::ground::random::Stream;
 
     #[test]
-    fn finds_what_sorting_finds() {
+    fn selection_equals_sorting() {
         let mut stream = Stream::new(5, 0);
         let (mut smallest, mut spare) = (Smallest::new(), Vec::new());
         for (len, count) in [(1, 1), (1, 5), (31, 4), (100, 1), (512, 21), (2000, 60), (2000, 1999), (700, 900)] {
-            // Few distinct values, so that many are equal.
+            // Few distinct values give many ties.
             for distinct in [3, 50, 1 << 20] {
                 for threshold in [f32::INFINITY, 0.7, 0.1] {
                     let mut draw = || (0..len).map(|_| stream.below(distinct) as f32 / distinct as f32).collect();

@@ -1,4 +1,4 @@
-//! Training points and new points side by side.
+//! Keys and lower bounds between new points and training points.
 
 use std::ops::Range;
 
@@ -11,23 +11,24 @@ use crate::ground::exec::Exec;
 use crate::ground::tall::{TallRef, column_means};
 use crate::{Real, Result};
 
-/// Two sets of points, and the keys from one to the other.
+/// Two sets of points with the keys from one to the other.
 pub(super) trait Pair: Sync {
     fn n_points(&self) -> usize;
     fn n_new(&self) -> usize;
     fn metric(&self) -> Metric;
     fn key(&self, new: usize, point: usize) -> f64;
-    /// Terms in a key.
+    /// Largest number of terms of a key.
     fn dimension(&self) -> usize;
-    /// Makes the queries ready for [`Self::lower_bounds`]; false if there are no bounds to be had.
+    /// Prepares queries for [`Self::lower_bounds`]; returns false if there are no bounds.
     fn load(&self, _: Range<usize>, _: &mut CentredBlock) -> bool {
         false
     }
-    /// `out[q * points + p]`: at most the key of that query and that point, up to `CrossSearch::margin`.
+    /// Writes to `out[q * points + p]` a lower bound of the key of a query and a point, up to
+    /// `CrossSearch::margin`.
     fn lower_bounds(&self, _: Range<usize>, _: &CentredBlock, _: &mut CentredBlock, _: &mut [f64]) {}
 }
 
-/// Centred rows and their squared norms, lowered.
+/// Centred rows and their lowered squared norms.
 #[derive(Default)]
 pub(super) struct CentredBlock {
     rows: Vec<f64>,
@@ -53,7 +54,7 @@ impl CentredBlock {
 pub(super) struct DensePair<'a, T> {
     points: DensePoints<'a, T>,
     new: DensePoints<'a, f64>,
-    /// The mean of the training points; empty where no product bounds a key.
+    /// Mean of the training points; empty if the metric has no bounds by products.
     centre: Vec<f64>,
 }
 
@@ -108,7 +109,7 @@ impl<T: Real> Pair for DensePair<'_, T> {
         for (row, own) in out.chunks_exact_mut(points).zip(&queries.norms) {
             for (value, norm) in row.iter_mut().zip(&scratch.norms) {
                 let bound = *value + (own + norm);
-                // Where squares leave the range nothing is known.
+                // A bound that overflows excludes nothing.
                 *value = if bound.is_nan() { f64::NEG_INFINITY } else { bound };
             }
         }

@@ -1,32 +1,34 @@
-//! New points on their way through the training points.
+//! Comparison of new points with all training points.
 
 use std::ops::Range;
 
+use super::edges::{ChosenBy, NewRow, Reach};
 use super::pair::{CentredBlock, Pair};
-use super::{ChosenBy, Reach};
 use crate::graph::neighbours::nearest::Nearest;
 use crate::graph::neighbours::scan::{GROUP, set_bits, which};
 use crate::graph::neighbours::screen::gamma;
 use crate::ground::exec::Exec;
 use crate::{Error, Result};
 
-/// Training points that a piece of queries looks at together.
+/// Number of training points in a block.
 const BLOCK: usize = 256;
-/// Queries that one thread takes at a time.
+/// Queries that one thread processes at a time.
 const QUERIES_PER_PIECE: usize = 64;
 
-/// A training point whose features were computed anew differs by rounding, and is then just as likely to lie outside the
-/// radius that it defines as inside: radii are widened by this fraction for all but exact copies.
+/// Relative widening of the radii, except for exact duplicates.
+///
+/// Recomputed features of a training point differ by rounding, and then lie outside as often as
+/// inside the radii that the point defines.
 const SLACK: f64 = 1e-9;
 
 /// What all queries share.
 pub(super) struct CrossSearch<'a, P> {
     pair: P,
     reach: Reach<'a>,
-    /// A pair whose bound is above this is out of the point's reach.
+    /// A point with a larger lower bound is outside the radius of this training point.
     reach_bounds: Vec<f64>,
     k: usize,
-    /// Relative and absolute margin of a bound: roundings of the exact key, and squares that vanish.
+    /// Rounding errors of the exact key and squares that underflow.
     margin: Margin,
 }
 
@@ -45,7 +47,7 @@ impl<'a, P: Pair> CrossSearch<'a, P> {
         search
     }
 
-    /// A pair whose bound is above this is farther apart than `distance`.
+    /// Pairs with a larger lower bound are farther apart than `distance`.
     fn bound(&self, distance: f64) -> f64 {
         self.pair.metric().largest_key(distance) * (1.0 + self.margin.relative) + self.margin.absolute
     }
@@ -90,7 +92,8 @@ fn widened(radius: f64) -> f64 {
     radius * (1.0 + SLACK)
 }
 
-/// Queries look at a block of points; a type, because [`pulp`] cannot compile what a closure calls for each vector width.
+/// Compares queries with a block of points. A type instead of a closure: [`pulp`] compiles a type
+/// for each vector width.
 struct CompareBlock<'a, 'b, P> {
     search: &'a CrossSearch<'b, P>,
     queries: &'a mut [Query],
@@ -121,15 +124,15 @@ impl<P: Pair> pulp::WithSimd for CompareBlock<'_, '_, P> {
     }
 }
 
-/// One new point on its way through the training points.
+/// One new point and the edges found so far.
 struct Query {
     index: usize,
     nearest: Nearest,
-    /// A point whose bound is above this is not among the nearest.
+    /// Points with a larger lower bound are not among the nearest.
     bound: f64,
-    /// Points that reach this one, by ascending index.
+    /// Training points whose radius contains this point, by ascending index.
     within: Vec<(u32, f64)>,
-    /// Smallest key of a point at distance 0, and the first that has it.
+    /// Smallest key of a training point at distance 0, and the first point with this key.
     duplicate: Option<(f64, u32)>,
 }
 
@@ -138,7 +141,8 @@ impl Query {
         Self { index, nearest: Nearest::new(k + 1), bound: f64::INFINITY, within: Vec::new(), duplicate: None }
     }
 
-    /// Takes what is near or within reach; `values` are keys of the points from `first` on, or bounds of them.
+    /// Adds points that are near or whose radius contains this one; `values` are keys or lower
+    /// bounds of the points from `first` on.
     #[inline(always)]
     fn filter<P: Pair>(&mut self, search: &CrossSearch<'_, P>, values: &[f64], first: usize) {
         let reach_bounds = &search.reach_bounds[first..first + values.len()];
@@ -175,7 +179,8 @@ impl Query {
         let duplicate = duplicate.map(|(_, i)| i);
         let first = duplicate.or(near.first().map(|&(_, j)| j)).unwrap_or(0);
         if let Some(i) = duplicate {
-            // With more than k others at distance 0 the duplicate need not be among the first k + 1.
+            // With more than k other points at distance 0 the duplicate may be missing in the first
+            // k + 1.
             let place = near.iter().position(|&(_, j)| j == i).unwrap_or(near.len() - 1);
             near.remove(place);
             within.retain(|&(j, d)| {
@@ -203,12 +208,4 @@ impl Query {
         });
         Ok(NewRow { edges, nearest: first, scale })
     }
-}
-
-/// The edges of one new point, by ascending index.
-#[derive(Debug, Clone, Default)]
-pub(super) struct NewRow {
-    pub edges: Vec<(u32, f64, ChosenBy)>,
-    pub nearest: u32,
-    pub scale: f64,
 }

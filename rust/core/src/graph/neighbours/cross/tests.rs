@@ -2,12 +2,13 @@
 
 use super::*;
 use crate::graph::neighbours::{Method, NeighbourTable, nearest_neighbours};
+use crate::ground::csr::Csr;
 
 fn exec() -> Exec {
     Exec::with_threads(2)
 }
 
-/// A plane lattice in an order of its own, every seventh point twice: ties and duplicates everywhere.
+/// A shuffled plane lattice with every seventh point twice: many ties and duplicates.
 fn lattice() -> Vec<f64> {
     let order = (0..60).map(|i| (i * 23) % 60);
     order.chain((0..60).step_by(7)).flat_map(|i| [f64::from(i % 8) + 1.0, f64::from(i / 8) - 2.5]).collect()
@@ -24,7 +25,7 @@ fn sparse(data: &[f64]) -> Csr<f64> {
     Csr::new(2, (0..=n as u64).map(|i| 2 * i).collect(), [0, 1].repeat(n), data.to_vec()).unwrap()
 }
 
-/// The row of `i` as the graph has it: whom it chose, who chose it, and itself.
+/// The row of `i` in the symmetric graph: points that it chose, points that chose it, and itself.
 fn row_of_graph(table: &NeighbourTable, i: usize) -> Vec<(u32, ChosenBy)> {
     let chose = |i: usize, j: usize| table.indices[i * table.k..(i + 1) * table.k].contains(&(j as u32));
     let chosen_by = |j: usize| match (i == j || chose(i, j), i == j || chose(j, i)) {
@@ -37,7 +38,7 @@ fn row_of_graph(table: &NeighbourTable, i: usize) -> Vec<(u32, ChosenBy)> {
 }
 
 #[test]
-fn training_points_find_their_own_rows() {
+fn training_points_get_their_own_rows() {
     let data = lattice();
     let rows = sparse(&data);
     let n = data.len() / 2;
@@ -50,7 +51,8 @@ fn training_points_find_their_own_rows() {
                 let found = cross_neighbours(coordinates, reach, coordinates, k, metric, &exec()).unwrap();
                 for i in 0..n {
                     let duplicate = found.nearest[i] as usize;
-                    // A lattice holds proportional points; rounding decides which of them are copies.
+                    // A lattice contains proportional points; rounding decides which of them are
+                    // duplicates.
                     assert!(
                         metric == Metric::Cosine || data[2 * i..2 * i + 2] == data[2 * duplicate..2 * duplicate + 2]
                     );
@@ -67,8 +69,8 @@ fn training_points_find_their_own_rows() {
 }
 
 #[test]
-fn a_new_point_has_one_neighbour_more_and_all_that_reach_it() {
-    // 0, 1, 3, 7 with one neighbour each: radii 1, 1, 2, 4.
+fn a_new_point_has_k_plus_one_neighbours_and_points_whose_radius_contains_it() {
+    // Points 0, 1, 3, 7 with one neighbour each have radii 1, 1, 2, 4.
     let data = [0.0, 1.0, 3.0, 7.0];
     let reach = Reach { radii: &[1.0, 1.0, 2.0, 4.0], last: &[1, 0, 1, 2] };
     let (training, new) = (Features::Dense { data: &data, dimension: 1 }, [2.0, 4.5]);
@@ -81,7 +83,7 @@ fn a_new_point_has_one_neighbour_more_and_all_that_reach_it() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn invalid_points_are_refused() {
     let data = [0.0, 1.0, 3.0, 7.0];
     let reach = Reach { radii: &[1.0, 1.0, 2.0, 4.0], last: &[1, 0, 1, 2] };
     let training = Features::Dense { data: &data, dimension: 1 };

@@ -1,4 +1,4 @@
-//! Blocks of points that meet.
+//! Comparison of blocks of points by panels of products.
 
 use std::ops::Range;
 
@@ -14,19 +14,16 @@ pub(super) struct PanelScratch<E> {
     pub products: Vec<E>,
 }
 
-/// What blocks need when they meet.
+/// The points and the screen that all blocks share.
 pub(super) struct BlockScan<'a, P, S> {
     pub points: &'a P,
     pub screen: &'a S,
     pub exec: &'a Exec,
 }
 
-impl<P: Keys, S> BlockScan<'_, P, S> {
-    /// Every block with itself, then every pair of them.
-    pub fn within<E: Real>(&self, team: &mut [Queries<E>], scratch: &mut PanelScratch<E>) -> Result<()>
-    where
-        S: Screen<E>,
-    {
+impl<P: Keys, S: Screen> BlockScan<'_, P, S> {
+    /// Compares every block with itself, then every pair of blocks.
+    pub fn within(&self, team: &mut [Queries<S::Element>], scratch: &mut PanelScratch<S::Element>) -> Result<()> {
         for own in &mut *team {
             self.products(own, own.range(), scratch)?;
             self.filter(own, Role::Both, scratch);
@@ -38,16 +35,13 @@ impl<P: Keys, S> BlockScan<'_, P, S> {
         Ok(())
     }
 
-    /// Every block of one team with every block of the other.
-    pub fn between<E: Real>(
+    /// Compares every block of one team with every block of the other.
+    pub fn between(
         &self,
-        team: &mut [Queries<E>],
-        opponents: &mut [Queries<E>],
-        scratch: &mut PanelScratch<E>,
-    ) -> Result<()>
-    where
-        S: Screen<E>,
-    {
+        team: &mut [Queries<S::Element>],
+        opponents: &mut [Queries<S::Element>],
+        scratch: &mut PanelScratch<S::Element>,
+    ) -> Result<()> {
         for own in team {
             for other in &mut *opponents {
                 self.products(own, other.range(), scratch)?;
@@ -58,23 +52,22 @@ impl<P: Keys, S> BlockScan<'_, P, S> {
         Ok(())
     }
 
-    fn products<E: Real>(&self, own: &Queries<E>, others: Range<usize>, scratch: &mut PanelScratch<E>) -> Result<()>
-    where
-        S: Screen<E>,
-    {
+    fn products(
+        &self,
+        own: &Queries<S::Element>,
+        others: Range<usize>,
+        scratch: &mut PanelScratch<S::Element>,
+    ) -> Result<()> {
         self.exec.check()?;
         let PanelScratch { panel, products } = scratch;
         let lanes = own.len();
         self.screen.load(own.range(), panel);
-        products.resize(lanes * others.len(), E::ZERO);
+        products.resize(lanes * others.len(), Real::ZERO);
         self.screen.products(panel, lanes, others, products);
         Ok(())
     }
 
-    fn filter<E: Real>(&self, queries: &mut Queries<E>, role: Role, scratch: &PanelScratch<E>)
-    where
-        S: Screen<E>,
-    {
+    fn filter(&self, queries: &mut Queries<S::Element>, role: Role, scratch: &PanelScratch<S::Element>) {
         let Self { points, screen, .. } = self;
         let products = &scratch.products;
         pulp::Arch::new().dispatch(FilterPanel { queries, points: *points, bounds: screen.bounds(), role, products });

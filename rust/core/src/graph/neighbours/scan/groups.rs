@@ -1,10 +1,11 @@
 //! Tests of short groups of values at once.
 
-/// Panel columns that are tested together.
+/// Number of values tested together.
 pub(in crate::graph::neighbours) const GROUP: usize = 16;
 
-/// Which pairs of elements pass, as bits. Almost every group fails as a whole; at its usual length that test is a few
-/// vector instructions.
+/// Returns the pairs of elements that pass a test, as bits.
+///
+/// Almost every group fails as a whole. For a full group that test is a few vector instructions.
 #[inline(always)]
 pub(in crate::graph::neighbours) fn which<E: Copy>(a: &[E], b: &[E], test: impl Fn(E, E) -> bool) -> u32 {
     let whole: Option<(&[E; GROUP], &[E; GROUP])> = a.try_into().ok().zip(b.try_into().ok());
@@ -20,7 +21,7 @@ pub(in crate::graph::neighbours) fn which<E: Copy>(a: &[E], b: &[E], test: impl 
     a.iter().zip(b).enumerate().fold(0, |bits, (k, (&a, &b))| bits | u32::from(test(a, b)) << k)
 }
 
-/// The positions of the bits that are set.
+/// Positions of the set bits.
 #[inline(always)]
 pub(in crate::graph::neighbours) fn set_bits(mut bits: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,12 +1,21 @@
-//! All pairs in blocks.
+//! Exact neighbours by comparing all pairs in blocks.
 //!
-//! Two blocks of points meet: a panel of products (192 x 192, 147 kB in single precision) is made once and sifted twice
-//! while it is in cache, its columns and its rows taking turns as queries. Pairs that pass are only candidates at first; see
-//! [`Queries`]. Memory is O(N k + N d), never O(N^2).
+//! For two blocks of points a panel of products (192 x 192, 147 kB in single precision) is computed
+//! once and filtered twice while it is in cache: once with its columns as queries and once with its
+//! rows. The pairs that pass become candidates, see [`Queries`]. Time: O(n^2 d). Memory: O(n k + n
+//! d).
 //!
-//! Blocks meet as in a round-robin tournament: in each round every team of blocks has one opponent, so all meetings of a
-//! round run at once and nothing is locked. Every block meets itself before any other: where the order of the data means
-//! something, neighbours are found early and the rest fails the screen.
+//! Blocks form teams, and pairs of teams are compared in the rounds of a round-robin schedule: no
+//! team is in two pairs of a round, so all pairs of a round run in parallel without locks. Every
+//! block is compared with itself first: if the order of the data is meaningful, neighbours are
+//! found early and most later pairs fail the screen.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `block_scan` | comparison of blocks by panels of products |
+//! | `queries` | the candidates of a block of queries |
+//! | `groups` | tests of short groups of values |
+//! | `round_robin` | the schedule of the teams |
 
 mod block_scan;
 mod groups;
@@ -20,21 +29,21 @@ pub(super) use groups::{GROUP, set_bits, which};
 use queries::{FinishQueries, Queries};
 use round_robin::{for_each_round, into_teams};
 
-use super::NeighbourRow;
-use super::nearest::Nearest;
+use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys, SparsePoints};
 use super::screen::{Centred, DenseScreen, Screen, SparseScreen, is_fine_enough, sparse_squared_norms};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
-/// Points in a block of the plain scan.
+/// Number of points in a block of the plain scan.
 const BLOCK: usize = 256;
-/// Teams for each thread: few, because every round ends with a wait, but enough to share out.
+/// Teams for each thread: few, because every round ends with a barrier, but enough to balance the
+/// load.
 const TEAMS_PER_THREAD: usize = 4;
-/// Teams at least: the points of one should fit the cache.
+/// Smallest number of teams: the points of one team should fit the cache.
 const TEAMS: usize = 8;
 
-/// Chooses the screen for a set of points.
+/// Points that choose their screen.
 pub(super) trait Scannable: Keys + Sized {
     fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>>;
 }
@@ -61,12 +70,12 @@ impl Scannable for SparsePoints {
     }
 }
 
-/// The `k` nearest others of every point.
+/// Finds the `k` nearest other points of each point.
 pub(super) fn search(points: &impl Scannable, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     if points.metric().is_squared() { points.scan_screened(k, exec) } else { plain(points, k, exec) }
 }
 
-/// Every pair is compared exactly (no product bounds a sum of absolute differences).
+/// Compares every pair exactly: no product bounds a sum of absolute differences.
 fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     let n = points.len();
     let mut found = vec![NeighbourRow::default(); n];
@@ -87,7 +96,7 @@ fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>>
     Ok(found)
 }
 
-/// The points from `first` on with every point of a block.
+/// Compares the points from `first` on with every point of a block.
 struct CompareAll<'a, P> {
     points: &'a P,
     first: usize,
@@ -109,8 +118,8 @@ impl<P: Keys> pulp::WithSimd for CompareAll<'_, P> {
     }
 }
 
-/// Pairs are compared exactly where the screen cannot rule them out.
-fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
+/// Compares exactly the pairs that pass the screen.
+fn screened<S: Screen>(points: &impl Keys, screen: &S, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
     let n = points.len();
     let teams = (TEAMS_PER_THREAD * exec.threads()).max(TEAMS);
     let lanes = screen.lanes().min(n.div_ceil(teams).next_multiple_of(GROUP));
@@ -118,12 +127,12 @@ fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec
     let blocks: Vec<_> = blocks.map(|queries| Queries::new(queries, k)).collect();
     let mut teams = into_teams(blocks, teams);
     let scan = BlockScan { points, screen, exec };
-    let scratch = || PanelScratch { panel: Vec::new(), products: vec![E::ZERO; lanes * lanes] };
+    let scratch = || PanelScratch { panel: Vec::new(), products: vec![Real::ZERO; lanes * lanes] };
     exec.for_pieces(&mut teams, 1, scratch, |_, team, scratch| scan.within(&mut team[0], scratch))?;
     for_each_round(&mut teams, |pairs| {
         exec.for_pieces(pairs, 1, scratch, |_, pair, scratch| scan.between(pair[0].0, pair[0].1, scratch))
     })?;
-    let mut queries: Vec<Queries<E>> = teams.into_iter().flatten().collect();
+    let mut queries: Vec<Queries<S::Element>> = teams.into_iter().flatten().collect();
     queries.sort_unstable_by_key(|queries| queries.first);
     let mut found: Vec<Vec<NeighbourRow>> = vec![Vec::new(); queries.len()];
     let mut tasks: Vec<_> = queries.iter_mut().zip(&mut found).collect();
@@ -139,7 +148,7 @@ fn screened<E: Real>(points: &impl Keys, screen: &impl Screen<E>, k: usize, exec
     )?;
     Ok(found.into_iter().flatten().collect())
 }
-/// Blocks of points from the given one outwards, alternating sides.
+/// Blocks of points in order of their distance from the block `own`, alternating sides.
 fn blocks_outwards(own: usize, n: usize) -> impl Iterator<Item = Range<usize>> {
     let count = n.div_ceil(BLOCK);
     let after = (own..count).map(Some).chain(std::iter::repeat(None));

@@ -1,31 +1,31 @@
-//! A block of queries and the points that may be among their nearest.
+//! The candidates of a block of queries.
 
 use std::ops::Range;
 
 use super::groups::{GROUP, set_bits, which};
 use crate::Real;
-use crate::graph::neighbours::NeighbourRow;
-use crate::graph::neighbours::nearest::Nearest;
+use crate::graph::neighbours::nearest::{Nearest, NeighbourRow};
 use crate::graph::neighbours::points::Keys;
 use crate::graph::neighbours::screen::Bounds;
 
-/// A block of queries on its way through the points: for each, those that may be among its nearest.
+/// A block of queries; for each query, the points that may be among its nearest.
 ///
-/// Comparing every point that passes would compare some `k ln(n / k)` of them. So they are only candidates; when the note is
-/// full, the `k`-th smallest upper bound lowers the threshold and most of them drop out. What is left in the end, little
-/// more than `k`, is compared exactly.
+/// An exact comparison of every point that passes the screen would compare about `k ln(n / k)`
+/// points a query. Instead, points that pass are stored as candidates. When the list is full, the
+/// `k`-th smallest upper bound lowers the threshold and most candidates are dropped. At the end
+/// little more than `k` candidates are compared exactly.
 pub(super) struct Queries<E> {
     pub first: usize,
     k: usize,
-    /// Of each query: a point whose screened value is above this is not among the nearest.
+    /// For each query: a point with a larger screened value is not among the nearest.
     thresholds: Vec<E>,
-    /// Points that passed, not yet compared: [`capacity`] places for each query.
+    /// Points that passed and are not compared yet; [`capacity`] places for each query.
     candidates: Vec<(E, u32)>,
-    /// How many of those places are taken.
+    /// Number of candidates of each query.
     lengths: Vec<usize>,
-    /// Points that have been compared.
+    /// Points that have been compared exactly.
     nearest: Vec<Nearest>,
-    /// Upper bounds of what one query has candidates, while that is shortened.
+    /// Buffer for the upper bounds of one query's candidates.
     uppers: Vec<f64>,
 }
 
@@ -51,7 +51,7 @@ impl<E: Real> Queries<E> {
         self.first..self.first + self.len()
     }
 
-    /// Looks at the other points of the queries' own block.
+    /// Filters the other points of the queries' own block.
     #[inline(always)]
     fn start(&mut self, points: &impl Keys, bounds: &Bounds<E>, products: &[E]) {
         let two = E::ONE + E::ONE;
@@ -76,8 +76,11 @@ impl<E: Real> Queries<E> {
         }
     }
 
-    /// Lowers a threshold to an upper bound of the `k`-th nearest among the points of one block, without sorting them:
-    /// cut into more than `k` groups, at least `k` of them lie below the `k`-th smallest minimum of a group.
+    /// Lowers a threshold to an upper bound of the `k`-th smallest value of a block, without
+    /// sorting.
+    ///
+    /// The values are divided into more than `k` groups; at least `k` values are not above the
+    /// `k`-th smallest minimum of a group.
     #[inline(always)]
     fn lower_to_kth_minimum(&mut self, bounds: &Bounds<E>, lane: usize, values: &[E], minima: &mut Vec<E>) {
         let groups = (2 * self.k).next_multiple_of(GROUP);
@@ -93,13 +96,14 @@ impl<E: Real> Queries<E> {
         }
         let (_, &mut kth, _) = minima.select_nth_unstable_by(self.k - 1, |a, b| a.to_f64().total_cmp(&b.to_f64()));
         let query = self.first + lane;
-        // Where k points may coincide with the query, the nearest that surely does not must stay, for the bandwidth.
+        // If k points may coincide with the query, the nearest distinct point must stay: the
+        // bandwidth needs it.
         if bounds.is_distinct(query, kth) {
             self.lower_threshold(lane, E::from_f64(kth.to_f64() + bounds.largest_spread(query)));
         }
     }
 
-    /// Notes what the screen does not rule out; a column of the panel is a query, a row is a point.
+    /// Adds the points that pass the screen; columns of the panel are queries, rows are points.
     #[inline(always)]
     fn filter_columns(&mut self, points: &impl Keys, bounds: &Bounds<E>, rows: Range<usize>, products: &[E]) {
         let two = E::ONE + E::ONE;
@@ -115,7 +119,7 @@ impl<E: Real> Queries<E> {
         }
     }
 
-    /// The same with the roles exchanged: a row of the panel is a query, a column is a point.
+    /// As [`Self::filter_columns`], with rows as queries and columns as points.
     #[inline(always)]
     fn filter_rows(&mut self, points: &impl Keys, bounds: &Bounds<E>, columns: Range<usize>, products: &[E]) {
         let two = E::ONE + E::ONE;
@@ -132,7 +136,7 @@ impl<E: Real> Queries<E> {
         }
     }
 
-    /// Notes a point that passed.
+    /// Adds a candidate.
     #[inline(always)]
     fn add(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize, point: usize, value: E) {
         let capacity = capacity(self.k);
@@ -143,7 +147,8 @@ impl<E: Real> Queries<E> {
         }
     }
 
-    /// Lowers the threshold of a query and drops what is above it; compares the rest exactly if that did not help.
+    /// Lowers the threshold of a query and drops candidates above it; compares them exactly if too
+    /// many remain.
     #[inline(never)]
     fn prune(&mut self, points: &impl Keys, bounds: &Bounds<E>, lane: usize) {
         self.drop_distant(bounds, lane);
@@ -166,7 +171,7 @@ impl<E: Real> Queries<E> {
         self.lengths[lane] = kept;
     }
 
-    /// Lowers the threshold of a query to the `k`-th smallest upper bound of what it candidates.
+    /// Lowers the threshold of a query to the `k`-th smallest upper bound of its candidates.
     fn lower_to_kth(&mut self, bounds: &Bounds<E>, lane: usize) {
         let (query, first) = (self.first + lane, lane * capacity(self.k));
         let candidates = &self.candidates[first..first + self.lengths[lane]];
@@ -177,7 +182,7 @@ impl<E: Real> Queries<E> {
         self.uppers.clear();
         self.uppers.extend(candidates.iter().map(upper));
         let (_, &mut kth, _) = self.uppers.select_nth_unstable_by(self.k - 1, f64::total_cmp);
-        // As above, the nearest point that surely does not coincide with the query must stay.
+        // As above, the nearest point that certainly does not coincide with the query must stay.
         let distinct = candidates.iter().filter(|(value, _)| bounds.is_distinct(query, *value)).map(upper);
         let threshold = kth.max(distinct.fold(f64::INFINITY, f64::min));
         self.lower_threshold(lane, E::from_f64(threshold));
@@ -198,7 +203,7 @@ impl<E: Real> Queries<E> {
         self.lengths[lane] = 0;
     }
 
-    /// The nearest of each query.
+    /// Compares the remaining candidates and returns the nearest points of each query.
     #[inline(always)]
     fn finish(&mut self, points: &impl Keys, bounds: &Bounds<E>) -> Vec<NeighbourRow> {
         for lane in 0..self.len() {
@@ -209,23 +214,22 @@ impl<E: Real> Queries<E> {
     }
 }
 
-/// How many points a query notes before they are shortened.
+/// Number of candidates that a query stores.
 fn capacity(k: usize) -> usize {
     (4 * k).max(64)
 }
 
-/// What the queries are in a panel of products.
+/// The position of the queries in a panel of products.
 pub(super) enum Role {
-    /// Its columns; the rows are these points.
+    /// The queries are columns; the rows are these points.
     Columns(Range<usize>),
-    /// Its rows; the columns are these points.
+    /// The queries are rows; the columns are these points.
     Rows(Range<usize>),
-    /// Rows and columns: their own block.
+    /// The queries are rows and columns of their own block.
     Both,
 }
 
-/// A panel to be sifted, as a type: [`pulp`] compiles it for each vector width, which it cannot do for what a closure
-/// calls unless the closure happens to be inlined.
+/// Filters a panel. A type instead of a closure: [`pulp`] compiles a type for each vector width.
 pub(super) struct FilterPanel<'a, E, P> {
     pub queries: &'a mut Queries<E>,
     pub points: &'a P,
@@ -248,7 +252,7 @@ impl<E: Real, P: Keys> pulp::WithSimd for FilterPanel<'_, E, P> {
     }
 }
 
-/// The end of a block of queries, as a type for the same reason.
+/// Finishes a block of queries; a type for the same reason.
 pub(super) struct FinishQueries<'a, E, P> {
     pub queries: &'a mut Queries<E>,
     pub points: &'a P,

@@ -1,16 +1,17 @@
-//! Rounds in which every pair of teams meets once.
+//! Round-robin schedule of teams.
 
 use crate::Result;
 
-/// Cuts blocks into at most `count` teams of almost equal size.
+/// Divides blocks into at most `count` teams of almost equal size.
 pub(super) fn into_teams<B>(blocks: Vec<B>, count: usize) -> Vec<Vec<B>> {
     let (number, count) = (blocks.len(), count.min(blocks.len()));
     let mut blocks = blocks.into_iter();
     (0..count).map(|t| blocks.by_ref().take((t + 1) * number / count - t * number / count).collect()).collect()
 }
 
-/// Hands out every pair of teams once, in rounds of pairs that have no team in common (the circle method: the first stays,
-/// the others move on by one place a round).
+/// Calls `round` with disjoint pairs of teams until every pair has occurred once.
+///
+/// The circle method: the first team stays, the others move by one place after each round.
 pub(super) fn for_each_round<T: Default>(
     teams: &mut Vec<T>,
     mut round: impl FnMut(&mut [(&mut T, &mut T)]) -> Result<()>,
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pair_of_teams_meets_once() {
+    fn every_pair_of_teams_occurs_once() {
         for count in 1..9_usize {
             let mut teams: Vec<Option<usize>> = (0..count).map(Some).collect();
             let mut met = Vec::new();
