@@ -26,7 +26,7 @@ pub use points::{Coordinates, Metric};
 
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
-use nearest::Nearest;
+use nearest::Found;
 use points::{Keys, Points};
 
 /// Up to this many dimensions the tree beats the blocked scan (measured: `benches/RESULTS.md`).
@@ -65,22 +65,6 @@ pub struct NeighbourTable {
     pub nearest_positive: Vec<f64>,
     /// Data of extreme scale are rescaled by a power of two before squaring; true distances are `distance * 2^exponent`.
     pub exponent: i32,
-}
-
-/// One row of a table under construction.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Found {
-    /// (distance, index), nearest first.
-    pub neighbours: Vec<(f64, u32)>,
-    /// Smallest positive distance.
-    pub nearest_positive: f64,
-}
-
-impl From<Nearest> for Found {
-    fn from(nearest: Nearest) -> Self {
-        let nearest_positive = nearest.smallest_positive();
-        Self { neighbours: nearest.into_sorted(), nearest_positive }
-    }
 }
 
 /// The `k` nearest other points of every point.

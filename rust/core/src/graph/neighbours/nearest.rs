@@ -88,6 +88,22 @@ impl Nearest {
     }
 }
 
+/// One row of a table under construction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    /// (distance, index), nearest first.
+    pub neighbours: Vec<(f64, u32)>,
+    /// Smallest positive distance.
+    pub nearest_positive: f64,
+}
+
+impl From<Nearest> for Found {
+    fn from(nearest: Nearest) -> Self {
+        let nearest_positive = nearest.smallest_positive();
+        Self { neighbours: nearest.into_sorted(), nearest_positive }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

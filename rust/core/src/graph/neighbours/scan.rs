@@ -10,8 +10,7 @@
 
 use std::ops::Range;
 
-use super::Found;
-use super::nearest::Nearest;
+use super::nearest::{Found, Nearest};
 use super::points::{DensePoints, Keys, SparsePoints};
 use super::screen::{Bounds, Centred, DenseScreen, Screen, SparseScreen, is_fine_enough, sparse_squared_norms};
 use crate::ground::exec::Exec;

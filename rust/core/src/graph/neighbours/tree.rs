@@ -4,8 +4,7 @@
 //! when its lower bound is *above* the query's worst neighbour: the bound sums the same terms in the same order as the exact key,
 //! and rounding is monotone, so a tie is never lost.
 
-use super::Found;
-use super::nearest::Nearest;
+use super::nearest::{Found, Nearest};
 use super::points::{DensePoints, Keys, sum_terms};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};

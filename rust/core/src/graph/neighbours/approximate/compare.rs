@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cloud::Cloud;
 use super::graph::{Finds, Graph};
-use super::smallest::{Smallest, for_each_place};
+use super::smallest::{Smallest, TOGETHER, for_each_place};
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
@@ -16,8 +16,6 @@ const ROWS_PER_PRODUCT: usize = 512;
 const VALUES_PER_PRODUCT: usize = 1 << 18;
 /// Pairs before one is compared in full its row is asked for.
 const PREFETCH_AHEAD: usize = 8;
-/// Values that are looked at together: few pairs are near, and so the compiler takes many at a time.
-pub(super) const TOGETHER: usize = 32;
 
 /// Points, and who may be their neighbours.
 #[derive(Clone, Copy)]

@@ -36,8 +36,7 @@ mod probe;
 mod shorten;
 mod smallest;
 
-use super::Found;
-use super::nearest::Nearest;
+use super::nearest::{Found, Nearest};
 use super::points::{DensePoints, Keys};
 use super::scan;
 use super::screen::{Centred, is_fine_enough};

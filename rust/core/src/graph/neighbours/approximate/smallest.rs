@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::compare::TOGETHER;
 use crate::Real;
 
+/// Values that are looked at together: few pairs are near, and so the compiler takes many at a time.
+pub(super) const TOGETHER: usize = 32;
 /// A first bar is found from the smallest of so many values each.
 const SMALLEST_OF: usize = 16;
 
