@@ -67,7 +67,7 @@ impl<T: Real> Trajectory<'_, T> {
     /// The contrastive loss. Weights need not lie on the simplex.
     pub fn contrastive_loss(&self, options: Contrastive<'_>, exec: &Exec) -> Result<ContrastiveLoss> {
         check(self.set(), &options)?;
-        let evaluation = Evaluation::new(self, options)?;
+        let evaluation = LossEvaluation::new(self, options)?;
         let (width, in_flight) = evaluation.block_shape(exec.threads());
         let rows = options.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
         let mut total = ContrastiveLoss { loss: 0.0, gradient: vec![0.0; evaluation.gradient_len()] };
@@ -111,7 +111,7 @@ fn check<T: Real>(set: &OperatorSet<T>, options: &Contrastive<'_>) -> Result<()>
 }
 
 /// What all blocks share.
-struct Evaluation<'a, T> {
+struct LossEvaluation<'a, T> {
     trajectory: &'a Trajectory<'a, T>,
     options: Contrastive<'a>,
     /// The parts of all members, whatever their weights.
@@ -120,7 +120,7 @@ struct Evaluation<'a, T> {
     shares: Vec<Step>,
 }
 
-/// Inner products with the identity, the uniform jump and the powers of [`Evaluation::parts`].
+/// Inner products with the identity, the uniform jump and the powers of [`LossEvaluation::parts`].
 #[derive(Debug, Clone)]
 struct Products {
     identity: f64,
@@ -140,7 +140,7 @@ impl Products {
     }
 }
 
-impl<'a, T: Real> Evaluation<'a, T> {
+impl<'a, T: Real> LossEvaluation<'a, T> {
     fn new(trajectory: &'a Trajectory<'a, T>, options: Contrastive<'a>) -> Result<Self> {
         let set = trajectory.set();
         let shares = set.members().iter().map(Member::parts).collect();
