@@ -1,25 +1,26 @@
-//! The one error type of the crate. Messages name what was expected and what came; the Python layer adds the argument.
+//! The error type of the crate. Messages state what was expected and what was given. The Python
+//! layer adds the name of the argument.
 
-/// What can go wrong in the core.
+/// An error of the core.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The caller asked the work to stop.
+    /// The caller stopped the work.
     #[error("interrupted")]
     Interrupted,
-    /// An argument does not have the value or shape that the function needs.
+    /// An argument has an invalid value or shape.
     #[error("{0}")]
     Invalid(String),
-    /// Two sizes that must agree do not.
+    /// Two sizes do not agree.
     #[error("{what}: expected {expected}, got {got}")]
     Size {
-        /// What was measured.
+        /// The quantity.
         what: &'static str,
-        /// The size that was needed.
+        /// The required size.
         expected: usize,
-        /// The size that came.
+        /// The given size.
         got: usize,
     },
-    /// A result would not fit in the memory that the caller allows.
+    /// A result exceeds the memory that the caller allows.
     #[error("the result needs about {:.3} GB, {:.3} GB are available", *needed as f64 / 1e9, *limit as f64 / 1e9)]
     Memory {
         /// Estimated bytes of the result.
@@ -30,9 +31,9 @@ pub enum Error {
     /// The thread pool could not be started.
     #[error("could not start {threads} threads: {reason}")]
     Threads {
-        /// The number of threads asked for.
+        /// The requested number of threads.
         threads: usize,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
 }
@@ -41,12 +42,12 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// A small dense decomposition that did not converge.
+    /// The error of a small dense decomposition that did not converge.
     pub(crate) fn decomposition(reason: impl std::fmt::Display) -> Self {
         Self::Invalid(format!("a small dense decomposition failed: {reason}"))
     }
 
-    /// An [`Error::Size`] unless `got == expected`.
+    /// Returns [`Error::Size`] unless `got == expected`.
     pub(crate) fn check_size(what: &'static str, expected: usize, got: usize) -> Result<()> {
         if got == expected { Ok(()) } else { Err(Self::Size { what, expected, got }) }
     }

@@ -1,21 +1,35 @@
-//! The numerical core of `mdt_fast`: multi-view diffusion geometry without an interpreter.
+//! The numerical core of `mdt_fast`: multi-view diffusion geometry, without Python.
 //!
-//! Several views of the same `N` samples become random walks, `P_v = D_v^-1 K_v`, sparse and row-stochastic. A *trajectory* is a
-//! product of them, `W = W_t ... W_1`, each factor a walk or a convex combination of walks; it is never formed, only
-//! applied. The way of the data, and of this crate:
+//! Each view of the same `N` samples becomes a random walk `P_v = D_v^-1 K_v`, sparse and
+//! row-stochastic, from a nearest-neighbour affinity `K_v`. A trajectory is a product
+//! `W = W_t ... W_1` whose steps are convex combinations of the members of an operator set: walks,
+//! their powers, identity, uniform jumps. `W` is applied to blocks of vectors and never formed. Its
+//! leading singular vectors are the coordinates `Psi = U S` of the samples, whose distances are the
+//! diffusion distances of the trajectory. The entropy of the singular values of `M^t`, `M` the mean
+//! of the set, gives the diffusion time `t`. A search chooses the trajectory whose clusters score
+//! best.
 //!
-//! ```text
-//! neighbours -> affinity -> transition -> operator_set -> trajectory -> spectral -> kmeans -> quality -> candidate
-//!   (points)    (kernels)   (P = D^-1 K)   (members)       (W B, W^T B)  (coordinates) (labels)  (a score)      |
-//!                                                           ^  |                                                |
-//!                                                           |  +-> product, geometry, entropy, contrastive      |
-//!                                                           +---------------------- search ---------------------+
-//! ```
+//! Layers, low to high. A layer uses only itself and lower ones (checked by `tests/layers.rs`):
 //!
-//! A module knows only what stands to its left, and the ground they share: [`csr`] (matrices), `sparse_step` (the one
-//! sparse kernel), `frame` and `lanes` (dense points), [`exec`] (threads, interruption), [`Real`] (`f32` and `f64`).
+//! | layer | content |
+//! |---|---|
+//! | `error`, [`ground`] | errors; numbers, threads, sparse matrices, blocks of vectors |
+//! | [`graph`] | nearest neighbours, affinities, rows of new samples |
+//! | [`walk`] | transition matrices, operator sets, trajectories, contrastive loss |
+//! | `reorder` | permutations of the points for the cache |
+//! | [`spectral`] | singular value solver, embeddings |
+//! | `entropy` | entropy of the singular values |
+//! | [`cluster`] | k-means, consensus, scores of clusters |
+//! | [`search`] | evaluation of candidates, search strategies |
 //!
-//! Nothing here depends on the number of threads: same input, same bits.
+//! Where to start: `walk/trajectory.rs` (what is applied), `ground/sparse_step.rs` (the kernel that
+//! takes the time), `spectral/bidiagonalization.rs` (the solver), `search` (what calls them all).
+//!
+//! Results are the same to the last bit for any number of threads.
+//!
+//! References: intertwined diffusion trajectories, arXiv:2512.01484; diffusion maps, Coifman and
+//! Lafon 2006, doi:10.1016/j.acha.2006.04.006; multi-view diffusion maps, Lindenbaum et al. 2020,
+//! doi:10.1016/j.inffus.2019.08.005.
 
 pub mod cluster;
 pub(crate) mod entropy;

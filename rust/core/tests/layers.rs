@@ -1,8 +1,10 @@
-//! The modules of the crate form layers: a file uses only its own layer and lower ones, and no files use each other in a cycle.
+//! The modules of the crate form layers: a file uses only its own layer and lower ones, and no
+//! files use each other in a cycle.
 //!
-//! Every path in the source that begins with `crate`, `super`, `self` or the name of a child module is an edge, in `use`
-//! declarations with their groups as well as in code. A path that leads through a re-export counts for the file that defines the
-//! item. Exempt are `lib.rs`, which re-exports from all layers, and from the search for cycles the unit tests and `pub use` in a
+//! Every path in the source that begins with `crate`, `super`, `self` or the name of a child module
+//! is an edge, in `use` declarations with their groups as well as in code. A path that leads
+//! through a re-export counts for the file that defines the item. Exempt are `lib.rs`, which
+//! re-exports from all layers, and from the search for cycles the unit tests and `pub use` in a
 //! `mod.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,7 +118,7 @@ fn crate_sources() -> Vec<Source> {
 
 fn sources(files: Vec<(Names, String)>) -> Vec<Source> {
     let modules: BTreeSet<Names> = files.iter().map(|(module, _)| module.clone()).collect();
-    files.into_iter().map(|(module, text)| read(module, &tokens(&text), &modules)).collect()
+    files.into_iter().map(|(module, text)| read(&module, &tokens(&text), &modules)).collect()
 }
 
 /// Names, and every other character on its own, without comments, strings and characters.
@@ -152,7 +154,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-fn read(module: Names, tokens: &[String], modules: &BTreeSet<Names>) -> Source {
+fn read(module: &Names, tokens: &[String], modules: &BTreeSet<Names>) -> Source {
     let mut source = Source { module: module.clone(), references: Vec::new(), imports: BTreeMap::new() };
     // Modules inside the file, each with the number of braces around it.
     let mut inline: Vec<(String, usize)> = Vec::new();
@@ -195,8 +197,8 @@ fn read(module: Names, tokens: &[String], modules: &BTreeSet<Names>) -> Source {
     source
 }
 
-/// Collects the paths of a tree of names that begins at a token, each with the name that it is known by, and returns the token
-/// after it.
+/// Collects the paths of a tree of names that begins at a token, each with the name that it is
+/// known by, and returns the token after it.
 fn paths_from(tokens: &[String], mut at: usize, before: &[String], paths: &mut Vec<(Names, String)>) -> usize {
     let mut path = before.to_vec();
     loop {

@@ -1,14 +1,15 @@
 //! Dense products and decompositions, compiled once.
 //!
-//! faer's functions are generic, so whoever calls them compiles them again, and its decompositions take a minute of that.
-//! Here they are compiled for the element types in use; everybody else links them. All run on the calling thread.
+//! faer's functions are generic, so every crate that calls them compiles them again; the
+//! decompositions take a minute. This crate compiles them for the element types in use, and the
+//! others link it. All functions run on the calling thread.
 
 use faer::linalg::matmul::matmul;
 use faer::{Par, Side};
 
 pub use faer::{Accum, Mat, MatMut, MatRef};
 
-/// An element type whose matrices can be multiplied.
+/// An element type with a matrix product.
 pub trait Product: faer::traits::ComplexField {
     /// `out (+)= factor * left * right`.
     fn multiply(out: MatMut<'_, Self>, accum: Accum, left: MatRef<'_, Self>, right: MatRef<'_, Self>, factor: Self);
@@ -42,7 +43,7 @@ pub fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     out
 }
 
-/// `left * diag(values) * right^T`, values in descending order.
+/// A thin singular value decomposition `left * diag(values) * right^T`, values in descending order.
 #[derive(Debug, Clone)]
 pub struct ThinSvd {
     /// Left singular vectors.
@@ -53,14 +54,15 @@ pub struct ThinSvd {
     pub right: Mat<f64>,
 }
 
-/// The thin singular value decomposition; the reason where it does not converge.
+/// The thin singular value decomposition, or the reason why it does not converge.
 pub fn svd(matrix: MatRef<'_, f64>) -> Result<ThinSvd, String> {
     let found = matrix.thin_svd().map_err(|e| format!("{e:?}"))?;
     let values = (0..matrix.nrows().min(matrix.ncols())).map(|i| found.S()[i]).collect();
     Ok(ThinSvd { left: found.U().to_owned(), values, right: found.V().to_owned() })
 }
 
-/// Eigenvalues in ascending order and the eigenvectors of a symmetric matrix; the reason where it does not converge.
+/// Eigenvalues in ascending order and eigenvectors of a symmetric matrix, or the reason why the
+/// decomposition does not converge.
 pub fn symmetric_eigen(matrix: MatRef<'_, f64>) -> Result<(Vec<f64>, Mat<f64>), String> {
     let found = matrix.self_adjoint_eigen(Side::Lower).map_err(|e| format!("{e:?}"))?;
     Ok(((0..matrix.nrows()).map(|i| found.S()[i]).collect(), found.U().to_owned()))

@@ -1,4 +1,4 @@
-//! The entropy of the singular values at increasing times.
+//! Estimates of the entropy at increasing times, with their errors.
 
 use super::leading::{Leading, leading_values};
 use super::moments::Moments;
@@ -10,28 +10,30 @@ use crate::reorder::in_cache_order;
 use crate::walk::trajectory::Trajectory;
 use crate::{Error, Real, Result};
 
-/// Keys of the random streams: probes count from 0, columns of the sketch from here.
+/// First key of the random streams of the sketch. The probes count from 0.
 const SKETCH_KEY: u64 = 1 << 32;
 
-/// Probes of several times walk together, as long as their bases `P` have no more columns than so many of the largest.
+/// Probes of several times are advanced together while their bases `P` have at most this many times
+/// `deflated` columns.
 const BASES_TOGETHER: usize = 4;
 
-/// Up to this time every probe goes all its steps: knees are there, and a number of steps that changed from one time to the
-/// next would show in the curve.
+/// Up to this time every probe takes all its steps. Knees are there, and a changing number of steps
+/// would be visible in the curve.
 const FULL_EFFORT: usize = 16;
-/// Steps of a probe at long times.
+/// Fewest steps of a probe, at long times.
 const FEWEST_STEPS: usize = 6;
 
-/// How the entropy is estimated.
+/// Options of the estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntropyOptions {
-    /// Random sign vectors.
+    /// Number of random sign vectors.
     pub probes: usize,
-    /// Columns of `P`.
+    /// Number of columns of `P`.
     pub deflated: usize,
-    /// Products with `A` or `A^T` for each probe, at most; fewer at times beyond 16, so that their cost stays the same.
+    /// Largest number of products with `A` or `A^T` per probe; fewer beyond time 16, at constant
+    /// cost.
     pub max_steps: usize,
-    /// Stop before when two successive rules agree to this fraction of `sum sigma`.
+    /// A probe stops earlier if two successive rules agree to this fraction of `sum sigma`.
     pub tolerance: f64,
     /// Seed of the sign vectors.
     pub seed: u64,
@@ -44,9 +46,9 @@ pub struct EntropyEstimate {
     pub time: usize,
     /// The estimate of `S(t)`.
     pub entropy: f64,
-    /// Its standard error over the probes, together with the error of the quadrature.
+    /// Standard error over the probes combined with the error of the quadrature.
     pub error: f64,
-    /// Products of one vector with one step, all told.
+    /// Number of products of one vector with one step.
     pub column_steps: usize,
 }
 
@@ -65,12 +67,12 @@ impl<T: Real> Trajectory<'_, T> {
             return Err(Error::Invalid(format!("expected at least 2 probes, got {}", options.probes)));
         }
         let _reuse = Reuse::new();
-        // No order of the points shows in the entropy.
+        // The entropy does not depend on the order of the points.
         let walk = self.over(in_cache_order(self.set(), exec)?);
         let cols = options.deflated.min(walk.n());
         let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY);
         if cols == walk.n() {
-            // All of a tiny space: a few random signs could be dependent.
+            // Random signs in a tiny space could be dependent: take the whole space.
             sketch.fill(T::ZERO);
             (0..cols).for_each(|i| sketch[i * cols + i] = T::ONE);
         }
@@ -90,7 +92,7 @@ impl<T: Real> Trajectory<'_, T> {
     }
 }
 
-/// The entropies at the times of some leading values.
+/// The entropies at the times of the leading values.
 fn estimate<T: Real>(
     walk: &Trajectory<'_, T>,
     leading: &[Leading<T>],
@@ -98,21 +100,21 @@ fn estimate<T: Real>(
     exec: &Exec,
 ) -> Result<Vec<EntropyEstimate>> {
     let EntropyOptions { probes, max_steps, tolerance, seed, .. } = *options;
-    let effort = |time: usize| {
+    let settings = |time: usize| {
         let max_steps = (max_steps * FULL_EFFORT / time).clamp(FEWEST_STEPS, max_steps.max(FEWEST_STEPS));
         ProbeSettings { time, probes, max_steps, tolerance, seed }
     };
-    let times: Vec<_> = leading.iter().map(|leading| (effort(leading.time), leading)).collect();
+    let times: Vec<_> = leading.iter().map(|leading| (settings(leading.time), leading)).collect();
     let rests = quadratures(walk, &times, exec)?;
     Ok(leading.iter().zip(rests).map(|(leading, rest)| entropy(leading, &rest)).collect())
 }
 
-/// The entropy from the leading values and what the probes saw of the others.
+/// The entropy from the leading values and the quadrature of the others.
 fn entropy<T>(leading: &Leading<T>, rest: &Quadrature) -> EntropyEstimate {
     let probes = rest.moments.len() as f64;
     let sum = |moments: &[Moments]| moments.iter().fold(Moments::default(), |a, &b| a.plus(1.0, b));
     let mean = leading.moments().plus(1.0 / probes, sum(&rest.moments));
-    // Each probe's part in the entropy, to first order.
+    // The contribution of each probe to the entropy, to first order.
     let parts: Vec<f64> = rest.moments.iter().map(|&m| mean.differential(m)).collect();
     let centre = parts.iter().sum::<f64>() / probes;
     let variance = parts.iter().map(|p| (p - centre) * (p - centre)).sum::<f64>() / (probes * (probes - 1.0));
@@ -139,7 +141,7 @@ mod tests {
     const OPTIONS: EntropyOptions =
         EntropyOptions { probes: 8, deflated: 16, max_steps: 20, tolerance: 0.005, seed: 3 };
 
-    /// A ring on which a walker stays with probability 1/2; its matrix is symmetric with eigenvalues cos^2(pi k / n).
+    /// A lazy walk on a ring: a symmetric matrix with eigenvalues cos^2(pi k / n).
     fn ring<T: Real>(n: usize) -> OperatorSet<T> {
         let mut entries: Vec<(u32, f64)> = Vec::new();
         for i in 0..n {

@@ -1,7 +1,9 @@
-//! Gauss rules from the couplings of a Lanczos process.
+//! Gauss rules from the off-diagonal entries of a Lanczos process.
+//!
+//! Reference: Golub and Welsch 1969, doi:10.1090/S0025-5718-69-99647-1.
 
-/// Nodes and weights of the symmetric tridiagonal matrix with zero diagonal: its eigenvalues, and the squares of the first
-/// components of its eigenvectors, by implicit QL (Golub and Welsch).
+/// Nodes and weights of the rule of a symmetric tridiagonal matrix with zero diagonal: its
+/// eigenvalues and the squared first components of its eigenvectors, by the implicit QL algorithm.
 pub(super) fn gauss_rule(couplings: &[f64]) -> Vec<(f64, f64)> {
     let n = couplings.len() + 1;
     let mut diagonal = vec![0.0_f64; n];
@@ -11,7 +13,8 @@ pub(super) fn gauss_rule(couplings: &[f64]) -> Vec<(f64, f64)> {
     let scale = couplings.iter().copied().fold(0.0, f64::max);
     let negligible = f64::EPSILON * scale;
     for l in 0..n {
-        // Three sweeps an eigenvalue are usual; the bound only guards against numbers that are not finite.
+        // Three sweeps per eigenvalue are usual. The bound guards against numbers that are not
+        // finite.
         for _ in 0..64 {
             let m = (l..n - 1).find(|&m| off[m].abs() <= negligible).unwrap_or(n - 1);
             if m == l {
@@ -59,7 +62,8 @@ mod tests {
 
     #[test]
     fn nodes_and_weights_of_a_known_rule() {
-        // Couplings 1/2 with a first one of 1/sqrt(2): Chebyshev's rule, nodes cos((2k - 1) pi / 2n), equal weights.
+        // Couplings 1/2 with a first one of 1/sqrt(2): Chebyshev's rule, nodes cos((2k - 1) pi /
+        // 2n), equal weights.
         let n = 9;
         let mut couplings = vec![0.5; n - 1];
         couplings[0] = 0.5_f64.sqrt();

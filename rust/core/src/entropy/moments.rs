@@ -1,4 +1,4 @@
-//! The three sums that the entropy is made of.
+//! The three sums from which the entropy is computed.
 
 /// `sum sigma^2`, `sum sigma` and `sum sigma log sigma`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,7 +30,7 @@ impl Moments {
         if root > 0.0 { (0.5 * self.square.ln() * self.linear - self.log) / root } else { 0.0 }
     }
 
-    /// The change of the entropy for a small change of the moments.
+    /// The first-order change of the entropy for a change of the moments.
     pub fn differential(self, change: Self) -> f64 {
         let (square, root) = (self.square, self.square.sqrt());
         if root == 0.0 {

@@ -1,8 +1,21 @@
-//! What is left of singular values after deflation, seen through random sign vectors.
+//! Stochastic Lanczos quadrature for the singular values that deflation leaves.
 //!
-//! The vectors of several times walk together: a step costs little more for many columns than for few, because what takes
-//! time is to fetch the rows they lie in. All begin with the same sign vectors; those with the shortest way arrive first
-//! and wait for the others.
+//! ```text
+//! tr f(B^T B) = E[z^T f(B^T B) z],   B = A (I - P P^T),   z random signs
+//! ```
+//!
+//! Golub-Kahan bidiagonalization from `z` is the Lanczos process of `[0 B; B^T 0]`. Its tridiagonal
+//! matrix has a zero diagonal and gives a Gauss rule for even functions of `sigma`, accurate also
+//! for small `sigma` (squares would halve the digits). A rule with an odd number of nodes has a
+//! node at 0, one with an even number has none. For `|sigma|`, which is not smooth at 0, the two
+//! err to opposite sides. Two successive rules are mixed by how far each moved last, and the
+//! distance to the nearer one is the stated error.
+//!
+//! There is no reorthogonalization: lost orthogonality repeats nodes and splits their weight, which
+//! leaves the sums unchanged, and memory is a few blocks.
+//!
+//! The probes of several times are advanced together, because a step costs little more for many
+//! columns than for few. All times use the same sign vectors.
 
 use super::gauss::gauss_rule;
 use super::leading::Leading;
@@ -16,27 +29,27 @@ use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Real, Result};
 
-/// How the probes of one time go.
+/// Settings of the probes of one time.
 pub(super) struct ProbeSettings {
     pub time: usize,
     pub probes: usize,
-    /// Products with `A` or `A^T` for each probe, at most.
+    /// Largest number of products with `A` or `A^T` per probe.
     pub max_steps: usize,
-    /// Stop before when two successive rules agree to this fraction of `sum sigma`.
+    /// A probe stops earlier if two successive rules agree to this fraction of `sum sigma`.
     pub tolerance: f64,
     pub seed: u64,
 }
 
-/// `z^T f z` for each probe, and its distance from the nearer of the two rules that it is mixed from.
+/// `z^T f z` for each probe and its distance to the nearer of the two rules that it is mixed from.
 #[derive(Debug)]
 pub(super) struct Quadrature {
     pub moments: Vec<Moments>,
     pub gaps: Vec<Moments>,
-    /// Products of one vector with one step.
+    /// Number of products of one vector with one step.
     pub column_steps: usize,
 }
 
-/// Quadrature for `A (I - P P^T)`, `A = W^t`, at increasing times `t`.
+/// The quadrature for `A (I - P P^T)`, `A = W^t`, at increasing times `t`.
 pub(super) fn quadratures<T: Real>(
     walk: &Trajectory<'_, T>,
     times: &[(ProbeSettings, &Leading<T>)],
@@ -54,18 +67,15 @@ pub(super) fn quadratures<T: Real>(
         let from: Vec<_> = going.iter().map(|(p, _)| (p.settings.time, p.current.view())).collect();
         let arrived = walk_together(walk, &from, direction, exec)?;
         for ((probes, found), next) in going.iter_mut().zip(arrived) {
-            probes.enter(next, direction, exec)?;
+            probes.advance(next, direction, exec)?;
             **found = probes.result(walk.steps().len());
         }
-        direction = match direction {
-            Direction::Forward => Direction::Transposed,
-            Direction::Transposed => Direction::Forward,
-        };
+        direction = direction.flipped();
     }
     Ok(found.into_iter().flatten().collect())
 }
 
-/// `W^t x`, or with `W^T`, for blocks `x` with increasing times `t` of their own.
+/// `W^t x` or `(W^T)^t x` for several blocks `x`, each with its own time `t`, in increasing order.
 fn walk_together<T: Real>(
     walk: &Trajectory<'_, T>,
     blocks: &[(usize, TallRef<'_, T>)],
@@ -85,7 +95,7 @@ fn walk_together<T: Real>(
     Ok(arrived)
 }
 
-/// The Lanczos process of all probes of one time.
+/// The Lanczos processes of all probes of one time.
 struct ProbeBlock<'a, T> {
     settings: &'a ProbeSettings,
     leading: &'a Leading<T>,
@@ -109,8 +119,8 @@ impl<'a, T: Real> ProbeBlock<'a, T> {
         Ok(Self { settings, leading, masses, current, previous, couplings, rules: Vec::new() })
     }
 
-    /// Goes on with the product of the current vectors and `A` or `A^T`.
-    fn enter(&mut self, mut next: TallBlock<T>, direction: Direction, exec: &Exec) -> Result<()> {
+    /// Takes the product of the current vectors with `A` or `A^T`.
+    fn advance(&mut self, mut next: TallBlock<T>, direction: Direction, exec: &Exec) -> Result<()> {
         if direction == Direction::Transposed {
             project_off(&mut next, self.leading, exec)?;
         }
@@ -120,7 +130,7 @@ impl<'a, T: Real> ProbeBlock<'a, T> {
         }
         let norms = squared_norms(next.view(), exec)?;
         for (coupling, norm) in self.couplings.iter_mut().zip(&norms) {
-            // What is left after the vectors span an invariant space is rounding.
+            // Once the vectors span an invariant space, the remainder is rounding.
             let largest = coupling.iter().copied().fold(0.0, f64::max);
             let norm = norm.sqrt();
             coupling.push(if norm > 8.0 * T::ROUNDOFF * largest { norm } else { 0.0 });
@@ -132,7 +142,7 @@ impl<'a, T: Real> ProbeBlock<'a, T> {
         Ok(())
     }
 
-    /// The sums, once two successive rules agree or there were enough steps.
+    /// The sums, once two successive rules agree or the number of steps is reached.
     fn result(&self, steps_of_walk: usize) -> Option<Quadrature> {
         let Self { settings, leading, rules, .. } = self;
         let step = rules.len();
@@ -142,12 +152,13 @@ impl<'a, T: Real> ProbeBlock<'a, T> {
         let total = |rule: usize| rules[rule].iter().map(|m| m.linear).sum::<f64>();
         let (last, before) = (step - 1, step - 2);
         let gap = (total(last) - total(before)).abs();
-        // The tolerance is relative to the values that are known, too.
+        // The tolerance is relative to all values, with the leading ones.
         let whole = 2.0 * settings.probes as f64 * leading.moments().linear + total(last) + total(before);
         if gap > settings.tolerance * whole && step < settings.max_steps {
             return None;
         }
-        // Both kinds of rule close in on the truth from opposite sides; the one that moved more is farther away.
+        // The two kinds of rules converge from opposite sides. The one that moved more is farther
+        // away.
         let moved = |rule: usize| if rule < 2 { 1.0 } else { (total(rule) - total(rule - 2)).abs() };
         let both = moved(last) + moved(before);
         let share = if both > 0.0 { moved(before) / both } else { 0.5 };
@@ -174,13 +185,14 @@ fn inverse(value: f64) -> f64 {
     if value > 0.0 { 1.0 / value } else { 0.0 }
 }
 
-/// The moments by the Gauss rule of a tridiagonal matrix with zero diagonal, for a vector of squared length `mass`.
+/// The moments by the Gauss rule of a tridiagonal matrix with zero diagonal, for a vector of
+/// squared length `mass`.
 fn integrate(couplings: &[f64], mass: f64) -> Moments {
     let mut moments = Moments::default();
     for (node, weight) in gauss_rule(couplings) {
         moments.add(mass * weight, node.abs());
     }
-    // Known without a rule: the first coupling is |A z| / |z|.
+    // Exact without a rule: the first coupling is |A z| / |z|.
     moments.square = mass * couplings[0] * couplings[0];
     moments
 }

@@ -1,9 +1,11 @@
-//! Scratch memory for large blocks of vectors.
+//! Memory of large blocks of vectors.
 //!
-//! A block of a hundred thousand rows is tens of megabytes. In ordinary pages its first use costs thousands of page faults,
-//! and random reads from it miss the address cache; both show (a second step cost half as much again as the first). Large
-//! blocks therefore live in their own mapping, for which huge pages are asked, and a dropped one serves the next of about its size: otherwise
-//! a tenth of the work would be the system clearing pages. Work that makes and drops many of them holds a [`Reuse`].
+//! A block of a hundred thousand rows takes tens of megabytes. In ordinary pages its first use
+//! costs thousands of page faults, and random reads miss the translation cache: the second of two
+//! steps took 1.5 times as long as the first. Large blocks therefore have their own mapping with
+//! huge pages. A dropped mapping is reused by the next block of about its size; otherwise a tenth
+//! of the time of a solver is the system clearing pages. Up to 128 MB are kept, and 1 GB while a
+//! [`Reuse`] exists.
 
 use std::cmp::Reverse;
 use std::sync::{Mutex, MutexGuard};
@@ -13,16 +15,16 @@ use memmap2::MmapMut;
 use crate::Real;
 use crate::ground::exec::lock;
 
-/// From this size on a block gets its own mapping.
+/// Blocks of at least this size have their own mapping.
 const LARGE_BYTES: usize = 1 << 18;
 
-/// Memory that may lie idle for blocks to come, while there is work that holds a [`Reuse`].
+/// Most bytes kept for later blocks while a [`Reuse`] exists.
 const IDLE_BYTES: usize = 1 << 30;
 
-/// And at other times: what blocks of a few ten thousand rows need.
+/// Most bytes kept at other times: enough for blocks of a few ten thousand rows.
 const RESTING_BYTES: usize = 128 << 20;
 
-/// Memory for some elements.
+/// An owned slice of elements.
 #[derive(Debug)]
 pub(crate) enum Block<T> {
     Small(Vec<T>),
@@ -35,7 +37,7 @@ impl<T: Real> Block<T> {
         Self::new(len, true)
     }
 
-    /// For elements that are all going to be written: zeros, or what another block left behind.
+    /// Elements of any value, zeros or those of a dropped block: the caller writes all of them.
     pub fn unset(len: usize) -> Self {
         Self::new(len, false)
     }
@@ -46,12 +48,6 @@ impl<T: Real> Block<T> {
             Some(map) => Self::Large { map, len },
             None => Self::Small(vec![T::ZERO; len]),
         }
-    }
-}
-
-impl<T> From<Vec<T>> for Block<T> {
-    fn from(data: Vec<T>) -> Self {
-        Self::Small(data)
     }
 }
 
@@ -79,7 +75,7 @@ impl<T: Real> std::ops::DerefMut for Block<T> {
     }
 }
 
-/// A mapping that goes to the idle ones when it is dropped; None only then.
+/// A mapping that is kept for reuse when it is dropped; None only during the drop.
 #[derive(Debug)]
 pub(crate) struct Mapping(Option<MmapMut>);
 
@@ -92,7 +88,7 @@ impl Mapping {
             return Some(Self(Some(map)));
         }
         let map = MmapMut::map_anon(bytes).ok()?;
-        // Only advice: a system without huge pages goes on with small ones.
+        // This is advice: a system without huge pages uses small ones.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
         Some(Self(Some(map)))
@@ -107,7 +103,7 @@ impl Drop for Mapping {
     }
 }
 
-/// While one of these lives, more memory of dropped blocks is kept for the next ones.
+/// While one of these exists, more memory of dropped blocks is kept for later ones.
 #[derive(Debug)]
 pub(crate) struct Reuse(());
 
@@ -126,7 +122,7 @@ impl Drop for Reuse {
     }
 }
 
-/// Mappings without a block.
+/// Mappings that no block uses.
 struct Idle {
     users: usize,
     maps: Vec<MmapMut>,
@@ -139,29 +135,31 @@ impl Idle {
         lock(&IDLE)
     }
 
-    /// The smallest that is large enough, unless more than half of it would be wasted; of equal ones that used last.
+    /// Takes the smallest mapping that is large enough and at most twice as large; of equal ones
+    /// the last used.
     fn take(&mut self, bytes: usize) -> Option<MmapMut> {
         let fitting = self.maps.iter().enumerate().filter(|(_, map)| (bytes..=2 * bytes).contains(&map.len()));
         let (place, _) = fitting.min_by_key(|&(place, map)| (map.len(), Reverse(place)))?;
         Some(self.maps.remove(place))
     }
 
-    /// Keeps it, unless it is too large: then it would take the place of all others in vain.
+    /// Keeps a mapping unless it alone exceeds the limit.
     fn give(&mut self, map: MmapMut) {
-        if map.len() <= self.most() {
+        if map.len() <= self.limit() {
             self.maps.push(map);
             self.trim();
         }
     }
 
-    fn most(&self) -> usize {
+    /// The limit of kept bytes.
+    fn limit(&self) -> usize {
         if self.users == 0 { RESTING_BYTES } else { IDLE_BYTES }
     }
 
-    /// The oldest make room.
+    /// Drops the oldest mappings above the limit.
     fn trim(&mut self) {
         let mut bytes: usize = self.maps.iter().map(|map| map.len()).sum();
-        while bytes > self.most() {
+        while bytes > self.limit() {
             bytes -= self.maps.remove(0).len();
         }
     }
@@ -172,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_start_at_zero_and_keep_what_is_written() {
+    fn small_and_large_blocks_start_at_zero_and_keep_their_elements() {
         let _reuse = Reuse::new();
         for len in [0, 10, LARGE_BYTES / 8 + 3, LARGE_BYTES / 8 + 3] {
             let mut block = Block::<f64>::zeros(len);
@@ -184,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_memory_is_bounded_and_serves_what_is_not_much_smaller() {
+    fn idle_memory_is_bounded_and_serves_blocks_of_about_its_size() {
         let mut idle = Idle { users: 1, maps: Vec::new() };
         for megabytes in [400, 8, 400, 400] {
             idle.give(MmapMut::map_anon(megabytes << 20).unwrap());

@@ -1,14 +1,15 @@
-//! Compressed sparse rows: 32-bit columns, 64-bit row pointers, so a matrix may hold more than 2^31 entries.
+//! Sparse matrices in compressed rows, with 32-bit columns and 64-bit row pointers: more than 2^31
+//! entries fit.
 
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
-/// The largest number of rows or columns: indices leave the crate as signed 32-bit integers.
+/// Largest number of rows or columns: SciPy reads the indices as signed 32-bit integers.
 pub const MAX_SIZE: usize = i32::MAX as usize;
 
 /// A sparse matrix by rows, columns ascending and distinct within a row.
 ///
-/// The invariants are checked once, at construction; kernels rely on them and do not look again.
+/// The invariants are checked at construction. Kernels rely on them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr<T> {
     n_cols: usize,
@@ -18,7 +19,7 @@ pub struct Csr<T> {
 }
 
 impl<T: Real> Csr<T> {
-    /// Takes the three arrays of a CSR matrix after checking every invariant.
+    /// Checks the three arrays of a CSR matrix and takes them.
     pub fn new(n_cols: usize, indptr: Vec<u64>, indices: Vec<u32>, values: Vec<T>) -> Result<Self> {
         let invalid = |message: String| Err(Error::Invalid(message));
         let Some((&first, &last)) = indptr.first().zip(indptr.last()) else {
@@ -91,7 +92,7 @@ impl<T: Real> Csr<T> {
         self.indptr[i] as usize..self.indptr[i + 1] as usize
     }
 
-    /// How many entries some rows have.
+    /// Number of entries of some rows.
     #[must_use]
     pub fn entries_of(&self, rows: std::ops::Range<usize>) -> usize {
         (self.indptr[rows.end] - self.indptr[rows.start]) as usize
@@ -142,53 +143,39 @@ impl<T: Real> Csr<T> {
         Self { n_cols: self.n_rows(), indptr, indices, values }
     }
 
-    /// Divides every row by its sum (added in order, in double precision) and returns the sums.
+    /// Divides every row by its sum and returns the sums.
     pub(crate) fn normalize_rows(&mut self, exec: &Exec) -> Result<Vec<f64>> {
         let sums = self.row_sums(exec)?;
         self.map_values(exec, |i, _, v| T::from_f64(v.to_f64() / sums[i]))?;
         Ok(sums)
     }
 
-    /// Sums of the rows, in double precision.
+    /// Sum of each row, in double precision.
     pub fn row_sums(&self, exec: &Exec) -> Result<Vec<f64>> {
         let mut sums = vec![0.0; self.n_rows()];
-        exec.for_pieces(
-            &mut sums,
-            4096,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (i, sum) in piece.iter_mut().enumerate() {
-                    *sum = sum_segments(self.row(first + i).1);
-                }
-                Ok(())
-            },
-        )?;
+        exec.each_piece(&mut sums, 4096, |first, piece| {
+            piece.iter_mut().enumerate().for_each(|(i, sum)| *sum = sum_segments(self.row(first + i).1));
+        })?;
         Ok(sums)
     }
 
     /// Replaces every entry by `f(row, column, value)`.
     pub(crate) fn map_values(&mut self, exec: &Exec, f: impl Fn(usize, usize, T) -> T + Sync + Send) -> Result<()> {
         let (indptr, indices) = (&self.indptr, &self.indices);
-        exec.for_pieces(
-            &mut self.values,
-            1 << 16,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                let mut row = indptr.partition_point(|&p| p as usize <= first) - 1;
-                for (k, v) in piece.iter_mut().enumerate() {
-                    while indptr[row + 1] as usize <= first + k {
-                        row += 1;
-                    }
-                    *v = f(row, indices[first + k] as usize, *v);
+        exec.each_piece(&mut self.values, 1 << 16, |first, piece| {
+            let mut row = indptr.partition_point(|&p| p as usize <= first) - 1;
+            for (k, v) in piece.iter_mut().enumerate() {
+                while indptr[row + 1] as usize <= first + k {
+                    row += 1;
                 }
-                Ok(())
-            },
-        )
+                *v = f(row, indices[first + k] as usize, *v);
+            }
+        })
     }
 
-    /// The square matrix of these rows and columns: row `i` is row `points[i]`, column `c` becomes `places[c]` or, where that is
-    /// [`NOWHERE`], is left out.
-    pub(crate) fn renumbered(&self, points: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
+    /// The square matrix of some rows and columns: row `i` is row `points[i]`, and column `c`
+    /// becomes column `places[c]` or is left out if that is [`NOWHERE`].
+    pub(crate) fn submatrix(&self, points: &[u32], places: &[u32], exec: &Exec) -> Result<Self> {
         const ROWS: usize = 4096;
         let blocks = exec.map(points.len().div_ceil(ROWS), |piece| {
             let mut block = RowBlock::default();
@@ -207,7 +194,8 @@ impl<T: Real> Csr<T> {
         Ok(Self::from_row_blocks(points.len(), blocks))
     }
 
-    /// Joins blocks of consecutive rows, each freed as soon as it is copied so that memory peaks at one copy plus a block.
+    /// Joins blocks of consecutive rows. Each is freed after its copy, so memory peaks at one copy
+    /// and a block.
     pub(crate) fn from_row_blocks(n_cols: usize, blocks: Vec<RowBlock<T>>) -> Self {
         let nnz = blocks.iter().map(|b| b.indices.len()).sum();
         let mut indptr = Vec::with_capacity(1 + blocks.iter().map(|b| b.lengths.len()).sum::<usize>());
@@ -227,15 +215,16 @@ impl<T: Real> Csr<T> {
     }
 }
 
-/// A column that [`Csr::renumbered`] leaves out.
+/// The place of a column that [`Csr::submatrix`] leaves out.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// The sum in double precision, by segments: a row with a million entries loses no more than one with a thousand.
+/// The sum in double precision, by segments: the rounding of a million entries is that of a
+/// thousand.
 pub(crate) fn sum_segments<T: Real>(values: &[T]) -> f64 {
     values.chunks(1024).map(|segment| segment.iter().map(|v| v.to_f64()).sum::<f64>()).fold(0.0, |a, b| a + b)
 }
 
-/// Some consecutive rows of a matrix under construction; each row must come with ascending distinct columns.
+/// Consecutive rows of a matrix under construction, each with ascending distinct columns.
 #[derive(Debug)]
 pub(crate) struct RowBlock<T> {
     pub lengths: Vec<u32>,
@@ -250,7 +239,7 @@ impl<T> Default for RowBlock<T> {
 }
 
 impl<T> RowBlock<T> {
-    /// Ends the current row, which holds everything pushed since the last call.
+    /// Ends the current row, whose first entry is `start`.
     pub fn end_row(&mut self, start: usize) {
         self.lengths.push((self.indices.len() - start) as u32);
     }
@@ -267,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transposing_twice_gives_the_matrix_back() {
+    fn a_matrix_is_the_transpose_of_its_transpose() {
         let a = Csr::new(4, vec![0, 2, 2, 3], vec![0, 3, 1], vec![1.0, 2.0, 3.0]).unwrap();
         assert_eq!(a.transpose().transpose(), a);
         assert_eq!(a.transpose().row(3), (&[0_u32][..], &[2.0][..]));

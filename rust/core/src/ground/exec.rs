@@ -1,9 +1,13 @@
-//! Where work runs and how it is stopped.
+//! Parallel execution and interruption.
 //!
-//! An [`Exec`] belongs to one call: it holds a thread pool of its own (never rayon's global one, so a library in the same
-//! process keeps its own settings) and a flag by which the caller stops it. Everything computed through it is a function
-//! of the input alone: work is cut into pieces whose bounds do not depend on the number of threads, and sums that cross
-//! pieces are added in the order of the pieces.
+//! An [`Exec`] belongs to one call. It holds a thread pool of its own (never rayon's global one, so
+//! other libraries in the process keep their settings) and a stop flag. Results are a function of
+//! the input alone: work is cut into pieces whose bounds do not depend on the number of threads,
+//! and sums over pieces are added in the order of the pieces.
+//!
+//! Pools are kept between calls. Starting threads costs more than many of the calls: new threads
+//! share a core for their first milliseconds, and at 2,000 points a pool per call gains nothing
+//! from a second thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -24,7 +28,7 @@ pub struct Exec {
 }
 
 impl Exec {
-    /// Runs on `threads` threads (at least one) until `stop` becomes true.
+    /// Runs on `threads` threads (at least one) until `stop` is true.
     #[must_use]
     pub fn new(threads: usize, stop: Arc<AtomicBool>) -> Self {
         Self { threads: threads.max(1), stop, pool: OnceLock::new() }
@@ -36,29 +40,30 @@ impl Exec {
         Self::new(threads, Arc::default())
     }
 
-    /// The same stop flag, on the calling thread alone: for work that is itself one of several parallel pieces.
+    /// The same stop flag with one thread, for work that is itself one of several parallel pieces.
     #[must_use]
     pub fn alone(&self) -> Self {
         Self::new(1, Arc::clone(&self.stop))
     }
 
-    /// [`Error::Interrupted`] once the stop flag is up. Long loops call it every few milliseconds.
+    /// Returns [`Error::Interrupted`] once the stop flag is set. Long loops call it every few
+    /// milliseconds.
     pub fn check(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// The pool, taken at the first use that needs it: small work never pays for threads.
+    /// The pool, taken at the first use that needs one, so small work starts no threads.
     fn pool(&self) -> Result<&ThreadPool> {
         if let Some(pool) = self.pool.get() {
             return Ok(pool);
         }
-        let pool = match shelf::take(self.threads) {
+        let pool = match idle_pools::take(self.threads) {
             Some(pool) => pool,
             None => rayon::ThreadPoolBuilder::new()
                 .num_threads(self.threads)
@@ -69,8 +74,9 @@ impl Exec {
         Ok(self.pool.get_or_init(|| pool))
     }
 
-    /// Runs `work` on the pool while the calling thread does `meanwhile` every now and then, and whenever `work` calls the function
-    /// that it is given. Parallel loops inside `work` start without waking this thread up.
+    /// Runs `work` on the pool. The calling thread calls `meanwhile` at the interval `every`, and
+    /// whenever `work` calls the function that it receives. Parallel loops inside `work` do not
+    /// wake this thread.
     pub fn run_aside<R: Send>(
         &self,
         every: Duration,
@@ -88,16 +94,16 @@ impl Exec {
                 match receiver.recv_timeout(every) {
                     Ok(Some(result)) => return result,
                     Ok(None) | Err(RecvTimeoutError::Timeout) => meanwhile(),
-                    // The work panicked: so will the end of this scope.
+                    // The work panicked, and the end of this scope panics too.
                     Err(RecvTimeoutError::Disconnected) => return Err(Error::Interrupted),
                 }
             }
         })
     }
 
-    /// Calls `work(first, piece, scratch)` for consecutive pieces of `data` of `len` elements (the last may be shorter),
-    /// in parallel when there are several pieces; `first` is the piece's offset in `data`. A scratch value made by
-    /// `scratch` is reused by the pieces that one thread takes.
+    /// Calls `work(first, piece, scratch)` for consecutive pieces of `data` of `len` elements (the
+    /// last may be shorter), in parallel if there are several. `first` is the offset of the piece
+    /// in `data`. Each thread creates one scratch value and reuses it for its pieces.
     pub fn for_pieces<T, S, E>(
         &self,
         data: &mut [T],
@@ -120,13 +126,14 @@ impl Exec {
         }
         let pieces = Mutex::new(data.chunks_mut(len).enumerate());
         let failure = Mutex::new(None);
-        // Threads that take pieces in turn stay close to each other, and what one has fetched into a shared cache serves the other.
+        // Threads take pieces in turn, so they stay close to each other and share what is in the
+        // cache.
         let take_turns = || {
             let mut state = scratch();
             loop {
                 let Some((i, piece)) = lock(&pieces).next() else { break };
                 if let Err(error) = self.check().map_err(E::from).and_then(|()| work(i * len, piece, &mut state)) {
-                    // The others stop, too.
+                    // Nothing is left for the other threads.
                     lock(&pieces).by_ref().for_each(drop);
                     lock(&failure).get_or_insert(error);
                 }
@@ -139,7 +146,21 @@ impl Exec {
         failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// `work(first, piece)` for consecutive pieces of `data`, as in [`Self::for_pieces`]; results in the order of the pieces.
+    /// Calls `work(first, piece)` as [`Self::for_pieces`] does, for work that cannot fail.
+    pub fn each_piece<T: Send>(
+        &self,
+        data: &mut [T],
+        len: usize,
+        work: impl Fn(usize, &mut [T]) + Sync + Send,
+    ) -> Result<()> {
+        let infallible = |first: usize, piece: &mut [T], (): &mut ()| {
+            work(first, piece);
+            Ok(())
+        };
+        self.for_pieces(data, len, || (), infallible)
+    }
+
+    /// Calls `work(first, piece)` as [`Self::for_pieces`] does and returns the results in order.
     pub fn map_pieces<T: Send, R: Send>(
         &self,
         data: &mut [T],
@@ -152,32 +173,16 @@ impl Exec {
             return data.chunks_mut(len).enumerate().map(one).collect();
         }
         let pool = self.pool()?;
-        pool.install(|| data.par_chunks_mut(len).enumerate().map(one).collect())
+        pool.install(|| data.par_chunks_mut(len).enumerate().with_max_len(1).map(one).collect())
     }
 
-    /// Calls `work(i, scratch)` for `i` in `0..count`, in parallel.
-    pub fn for_each<S>(
-        &self,
-        count: usize,
-        scratch: impl Fn() -> S + Sync + Send,
-        work: impl Fn(usize, &mut S) -> Result<()> + Sync + Send,
-    ) -> Result<()> {
-        self.for_pieces(&mut vec![(); count], 1, scratch, |i, _, state| work(i, state))
-    }
-
-    /// `work(i)` for `i` in `0..count`, in parallel, results in order.
+    /// Calls `work(i)` for `i` in `0..count` in parallel and returns the results in order.
     pub fn map<R: Send>(&self, count: usize, work: impl Fn(usize) -> Result<R> + Sync + Send) -> Result<Vec<R>> {
-        if self.threads == 1 || count <= 1 {
-            return (0..count).map(|i| self.check().and_then(|()| work(i))).collect();
-        }
-        let pool = self.pool()?;
-        pool.install(|| {
-            (0..count).into_par_iter().with_max_len(1).map(|i| self.check().and_then(|()| work(i))).collect()
-        })
+        self.map_pieces(&mut vec![(); count], 1, |i, _| work(i))
     }
 }
 
-/// What a mutex holds, even after a panic elsewhere: for values that any panic leaves whole.
+/// Locks a mutex even after a panic elsewhere, for values that are valid after any panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -185,40 +190,40 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Drop for Exec {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
-            shelf::put_back(pool);
+            idle_pools::put_back(pool);
         }
     }
 }
 
-/// Pools between calls. Starting threads costs more than much of what is done with them: on a small machine new ones share
-/// a core for their first milliseconds.
-mod shelf {
+/// Pools that no call uses.
+mod idle_pools {
     use super::{Mutex, ThreadPool};
 
-    /// More calls at a time than this start threads of their own.
-    const PLACES: usize = 4;
+    /// Largest number of pools that are kept.
+    const MAX_POOLS: usize = 4;
 
-    static SHELF: Mutex<Vec<(u32, ThreadPool)>> = Mutex::new(Vec::new());
+    static POOLS: Mutex<Vec<(u32, ThreadPool)>> = Mutex::new(Vec::new());
 
-    /// A pool of so many threads that nobody uses.
+    /// Takes a pool with this number of threads, if there is one.
     pub fn take(threads: usize) -> Option<ThreadPool> {
-        // Never waits: a process forked at a bad moment would wait for ever.
-        let mut shelf = SHELF.try_lock().ok()?;
+        // No waiting: in a process forked while the lock was held, it is never released.
+        let mut pools = POOLS.try_lock().ok()?;
         let process = std::process::id();
-        if shelf.iter().any(|(owner, _)| *owner != process) {
-            // After a fork the threads are the parent's; even to say good-bye to them could block.
-            std::mem::forget(std::mem::take(&mut *shelf));
+        if pools.iter().any(|(owner, _)| *owner != process) {
+            // After a fork the threads exist only in the parent, and dropping the pool could block.
+            std::mem::forget(std::mem::take(&mut *pools));
         }
-        let place = shelf.iter().position(|(_, pool)| pool.current_num_threads() == threads)?;
-        Some(shelf.swap_remove(place).1)
+        let place = pools.iter().position(|(_, pool)| pool.current_num_threads() == threads)?;
+        Some(pools.swap_remove(place).1)
     }
 
+    /// Keeps a pool for later calls.
     pub fn put_back(pool: ThreadPool) {
-        if let Ok(mut shelf) = SHELF.try_lock() {
-            if shelf.len() == PLACES {
-                shelf.remove(0);
+        if let Ok(mut pools) = POOLS.try_lock() {
+            if pools.len() == MAX_POOLS {
+                pools.remove(0);
             }
-            shelf.push((std::process::id(), pool));
+            pools.push((std::process::id(), pool));
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Where dense points are and how large: `x -> 2^-e x - m`, `m` the mean of the scaled points.
+//! A scaled and centred frame for dense points: `x -> 2^-e x - m`, `m` the mean of the scaled
+//! points.
 //!
-//! Distances in the frame are the given ones times `2^-e`. The largest coordinate is about 1, so squares neither overflow
-//! nor vanish; the mean is near 0, so a common offset costs no digits of a sum.
+//! Distances in the frame are the given distances times `2^-e`. The largest coordinate is about 1,
+//! so squares neither overflow nor vanish. The mean is near 0, so a common offset costs no digits.
 
 use crate::ground::exec::Exec;
 use crate::ground::tall::{TallRef, column_sums};
@@ -9,7 +10,7 @@ use crate::{Error, Real, Result};
 
 /// Rows that one thread takes at a time.
 const ROWS_PER_PIECE: usize = 4096;
-/// The inverse of a smaller power of two than this could overflow.
+/// The inverse of a smaller power of two could overflow.
 const SMALLEST_EXPONENT: i32 = -1000;
 
 /// A power of two and an offset.
@@ -21,7 +22,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frame of `n * dimension` finite coordinates, a point after the other.
+    /// The frame of `n * dimension` finite coordinates, point by point.
     pub fn new<T: Real>(points: &[T], dimension: usize, exec: &Exec) -> Result<Self> {
         let n = points.len() / dimension;
         let pieces: Vec<&[T]> = points.chunks(ROWS_PER_PIECE * dimension).collect();
@@ -39,22 +40,22 @@ impl Frame {
         row.iter().zip(&self.mean).map(|(x, m)| self.scale * x.to_f64() - m)
     }
 
-    /// Coordinates of a row of the frame as they were given.
+    /// Converts a row of the frame back to the given coordinates.
     pub fn leave(&self, row: &mut [f64]) {
         let back = power_of_two(self.exponent);
         row.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = back * (*x + m));
     }
 
-    /// A squared distance of the frame in the given units; infinite where that is too large for a double.
+    /// A squared distance of the frame in the given units; infinite if that overflows.
     pub fn leave_squared(&self, distance: f64) -> f64 {
         let back = power_of_two(self.exponent);
         distance * back * back
     }
 }
 
-/// Refuses what is not finite.
+/// The largest magnitude; an error if a number is not finite.
 fn largest_magnitude<T: Real>(piece: &[T], first: usize, dimension: usize) -> Result<f64> {
-    // A sum of zeros, unless something is not finite: no branch in the loop.
+    // The witness stays 0 unless a number is not finite, without a branch in the loop.
     let (mut largest, mut witness) = (0.0_f64, 0.0);
     for x in piece {
         let x = x.to_f64();
@@ -69,7 +70,7 @@ fn largest_magnitude<T: Real>(piece: &[T], first: usize, dimension: usize) -> Re
     Err(Error::Invalid(format!("expected finite numbers, got {} at row {row}, column {column}", piece[at].to_f64())))
 }
 
-/// The exponent that brings `largest` to between 1/2 and 1, as far as doubles go.
+/// The exponent that scales `largest` to between 1/2 and 1, within the range of doubles.
 pub(crate) fn exponent_of(largest: f64) -> i32 {
     if largest == 0.0 { 0 } else { (largest.log2().floor() as i32 + 1).clamp(SMALLEST_EXPONENT, 1023) }
 }
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_leave_as_they_came() {
+    fn leaving_the_frame_inverts_entering_it() {
         let exec = Exec::with_threads(1);
         for scale in [1e-308, 1e-160, 1.0, 1e160, 1e308] {
             let points: Vec<f64> = [1.0, -0.5, 0.25, 0.75, -1.0, 1.5].map(|x| x * scale).to_vec();
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_named() {
+    fn numbers_that_are_not_finite_are_named() {
         let exec = Exec::with_threads(1);
         let message = Frame::new(&[1.0, 2.0, 3.0, f64::NAN], 2, &exec).unwrap_err().to_string();
         assert_eq!(message, "expected finite numbers, got NaN at row 1, column 1");

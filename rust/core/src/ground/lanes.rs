@@ -1,9 +1,11 @@
-//! Points side by side, for distances to a few of them at a time.
+//! Dense points in a layout for vector instructions, and squared distances between them.
 //!
-//! A block holds [`LANES`] points, coordinate by coordinate: `block[j * LANES + l]` is coordinate `j` of point `l`. A tile holds
-//! [`TILE`] points to compare with, `tile[j * TILE + t]`. Every lane adds its own squares in the order of the coordinates, so
-//! the vector width of the machine does not show; differences are squared directly, so equal points are at exactly 0.
-//! 8 x 4 sums fill half the registers of AVX2; three instructions a sum hide the latency of the additions.
+//! A block holds [`LANES`] points, coordinate by coordinate: `block[j * LANES + l]` is coordinate
+//! `j` of point `l`. A tile holds [`TILE`] points to compare with, `tile[j * TILE + t]`. Every lane
+//! adds its squares in the order of the coordinates, so results do not depend on the vector width
+//! of the machine. Differences are squared directly, so equal points are at distance 0. The 8 x 4
+//! sums fill half of the AVX2 registers, and three instructions per sum hide the latency of the
+//! additions.
 
 use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
@@ -20,7 +22,7 @@ const BLOCKS_PER_PIECE: usize = 512;
 /// One number for each lane.
 pub(crate) type Lane = [f64; LANES];
 
-/// Points of a [`Frame`] in blocks; places without a point are at the origin.
+/// Points of a [`Frame`] in blocks. Places without a point are at the origin.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     data: Vec<f64>,
@@ -28,7 +30,8 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Fills `places` places (rounded up to whole blocks), each with the row that `row_of` names, if any.
+    /// Fills `places` places (rounded up to whole blocks) with the rows that `row_of` gives, if
+    /// any.
     pub fn new<T: Real>(
         points: &[T],
         frame: &Frame,
@@ -39,27 +42,22 @@ impl Lanes {
     ) -> Result<Self> {
         let size = dimension * LANES;
         let mut data = vec![0.0; places.div_ceil(LANES) * size];
-        exec.for_pieces(
-            &mut data,
-            BLOCKS_PER_PIECE * size,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (b, block) in piece.chunks_exact_mut(size).enumerate() {
-                    for l in 0..LANES {
-                        let place = (first / size + b) * LANES + l;
-                        if let Some(row) = (place < places).then(|| row_of(place)).flatten() {
-                            let row = &points[row * dimension..(row + 1) * dimension];
-                            frame.enter(row).enumerate().for_each(|(j, x)| block[j * LANES + l] = x);
-                        }
+        exec.each_piece(&mut data, BLOCKS_PER_PIECE * size, |first, piece| {
+            for (b, block) in piece.chunks_exact_mut(size).enumerate() {
+                for l in 0..LANES {
+                    let place = (first / size + b) * LANES + l;
+                    if let Some(row) = (place < places).then(|| row_of(place)).flatten() {
+                        let row = &points[row * dimension..(row + 1) * dimension];
+                        frame.enter(row).enumerate().for_each(|(j, x)| block[j * LANES + l] = x);
                     }
                 }
-                Ok(())
-            },
-        )?;
+            }
+        })?;
         Ok(Self { data, dimension })
     }
 
-    /// Consecutive blocks, those of the given places; `first` and, unless they are the last, `count` are multiples of [`LANES`].
+    /// The blocks of `count` places from `first` on, which is a multiple of [`LANES`]. So is
+    /// `count` unless the places are the last.
     pub fn blocks(&self, first: usize, count: usize) -> &[f64] {
         &self.data[first * self.dimension..(first + count.next_multiple_of(LANES)) * self.dimension]
     }
@@ -76,12 +74,12 @@ pub(crate) fn put(tile: &mut [f64], t: usize, point: impl Iterator<Item = f64>) 
     tile.chunks_exact_mut(TILE).zip(point).for_each(|(line, x)| line[t] = x);
 }
 
-/// Tiles for `count` points, infinitely far away until they are [`put`].
+/// Tiles for `count` points, at infinity until they are [`put`].
 pub(crate) fn empty_tiles(count: usize, dimension: usize) -> Vec<f64> {
     vec![f64::INFINITY; count.div_ceil(TILE) * TILE * dimension]
 }
 
-/// Squared distances of a block's points to a tile's.
+/// Squared distances between the points of a block and of a tile.
 #[inline(always)]
 pub(crate) fn squared_distances(block: &[f64], tile: &[f64]) -> [Lane; TILE] {
     let mut sums = [[0.0; LANES]; TILE];

@@ -1,4 +1,4 @@
-//! What all other modules build on: numbers, random streams, threads, sparse matrices and dense blocks.
+//! The lowest layer: numbers, random streams, threads, sparse matrices and dense blocks.
 //!
 //! | file | content |
 //! |---|---|
@@ -9,9 +9,9 @@
 //! | `sparse_step` | the product of sparse matrices with a block of vectors |
 //! | `block` | memory of large blocks |
 //! | `tall` | blocks of a few columns: arithmetic, orthonormal bases |
-//! | `frame`, `lanes` | dense points |
-//! | `permutation` | orders of the points |
-//! | `prefetch` | requests to the cache |
+//! | `frame`, `lanes` | dense points: scaling, layout for vector instructions |
+//! | `permutation` | permutations of the points |
+//! | `prefetch` | prefetch into the cache |
 
 pub(crate) mod block;
 pub mod csr;

@@ -1,6 +1,7 @@
-//! Permutations of the points: an order and its inverse.
+//! Permutations of the points.
 //!
-//! Row `i` of a permuted block is row `order[i]` of the given one, and point `p` is at place `places[p]`.
+//! Row `i` of a permuted block is row `order[i]` of the given block. Point `p` is at place
+//! `places[p]`.
 
 use crate::{Error, Result};
 
@@ -18,14 +19,14 @@ impl Permutation {
         Self { places: inverse(&order), order }
     }
 
-    /// Rows of a block in this order.
+    /// The rows of a block in this order.
     pub fn permute_rows<V: Copy>(&self, block: &[V]) -> Result<Vec<V>> {
         let cols = block.len() / self.order.len();
         Error::check_size("elements of the block", self.order.len() * cols, block.len())?;
         Ok(self.order.iter().flat_map(|&point| &block[point as usize * cols..][..cols]).copied().collect())
     }
 
-    /// Rows of a block of this order in the given one: the inverse of [`Self::permute_rows`].
+    /// The inverse of [`Self::permute_rows`].
     pub fn restore_rows<V: Copy + Default>(&self, block: &[V]) -> Vec<V> {
         let cols = block.len() / self.order.len();
         let mut out = vec![V::default(); block.len()];

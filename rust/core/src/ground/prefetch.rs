@@ -1,6 +1,7 @@
-//! Asking for memory before it is read.
+//! Prefetch of memory that is read soon.
 
-/// Asks for the cache lines of `len` elements from `at`; does nothing where stable Rust has no such instruction.
+/// Requests the cache lines of `len` elements from `at`. No operation where stable Rust has no such
+/// instruction.
 #[inline(always)]
 pub(crate) fn prefetch<T>(data: &[T], at: usize, len: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,10 +1,12 @@
-//! Random numbers that depend on a seed and a purpose alone.
+//! Seeded streams of random numbers (PCG64).
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng as _, SeedableRng as _};
 
-/// A stream of random numbers. Streams of different keys under one seed are independent, so parallel pieces and separate
-/// uses each take their own and no result depends on the order of work.
+/// A stream of random numbers.
+///
+/// Streams with different keys under one seed are independent. Every parallel piece and every
+/// purpose has its own key, so no result depends on the order of work.
 #[derive(Debug, Clone)]
 pub struct Stream(Pcg64);
 
@@ -28,7 +30,7 @@ impl Stream {
     /// Uniform in `0..n`; `n` must be positive.
     pub fn below(&mut self, n: usize) -> usize {
         let n = n as u64;
-        // Numbers at the end of the range that would favour small results are drawn again.
+        // Rejects the end of the range, which would favour small results.
         let limit = u64::MAX - u64::MAX % n;
         loop {
             let bits = self.bits();

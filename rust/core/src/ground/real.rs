@@ -1,4 +1,4 @@
-//! The two element types, `f32` and `f64`, behind one trait.
+//! The element types `f32` and `f64` under one trait.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};

@@ -1,22 +1,21 @@
-//! The kernel that everything else waits for: one step of a walk applied to a block of vectors.
+//! The sparse kernel: one step of a walk applied to a block of vectors.
 //!
 //! ```text
-//! out[i, :] = scale[i] * (identity * x[i, :] + offset[:] + sum over terms of  w * sum_j P_ij * x_term[j, :] [+ out[i, :]])
+//! out[i] = scale[i] * ([out[i] +] identity * x[i] + offset + sum_terms w sum_j P_ij x_term[j])
 //! ```
 //!
-//! Blocks are row-major, `cols` columns wide. The terms of a convex step (several views with weights) share the accumulators: no
-//! matrix `sum_v a_v P_v` is ever built, and the output is written once.
+//! `out[i]` and `x[i]` are rows of row-major blocks of `cols` columns. The terms of a convex step
+//! (several views with weights) share the accumulators: no matrix `sum_v a_v P_v` is built.
 //!
-//! Why it looks as it does:
-//! - A row of the output is kept in registers (tiles of up to 32 columns) while all its entries are read; the general
-//!   loop of a sparse library stores it back to memory for every entry.
-//! - The cost is the gather of `x[j, :]`, one random read of `cols` elements an entry. Columns of the entries ahead are known,
-//!   so their lines are requested early.
-//! - Multiplications and additions are not fused: the result is the same on every machine, whatever its vector width.
-//! - `P^T = D P D^-1` for a reversible walk (`P = D^-1 K`, `K` symmetric): the transposed product reads the same arrays, and
-//!   no transpose is stored. `D^-1` is applied to a copy of the input, or in a chain of single walks to the rows that one
-//!   step writes and the other reads: nothing is scaled entry by entry. The walks of a transposed convex step come one after
-//!   the other, since rows of several copies would compete for the cache (a million points, 32 columns: 160 instead of 280 ms).
+//! - A row of the output stays in registers (tiles of up to 32 columns) while its entries are read.
+//! - The cost is the gather of `x[j]`, one random read of `cols` elements per entry. The columns of
+//!   later entries are known, so their cache lines are prefetched.
+//! - Multiplications and additions are not fused, so results do not depend on the vector width.
+//! - A reversible walk (`P = D^-1 K`, `K` symmetric) has `P^T = D P D^-1`: the transposed product
+//!   reads the same arrays and no transpose is stored. `D^-1` is applied to a copy of the input, or
+//!   in a product of single walks to the rows that a step writes. The walks of a transposed convex
+//!   step run one after another, because rows of several copies compete for the cache (a million
+//!   points, 32 columns: 160 instead of 280 ms).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,51 +25,52 @@ use crate::ground::exec::Exec;
 use crate::ground::prefetch::prefetch;
 use crate::{Real, Result};
 
-/// Entries ahead of the current one whose input lines are requested.
+/// Number of entries between a prefetch and its use.
 const PREFETCH_AHEAD: usize = 24;
 
-/// Below this many multiplications a piece is not worth handing to another thread.
+/// Multiplications of a parallel piece: fewer are not worth a task.
 const WORK_PER_PIECE: usize = 1 << 17;
 
-/// Longer rows are summed in segments, so that the rounding error of a hub joined to everybody stays that of a short row.
+/// Longer rows are summed in segments, so the rounding error of a row with many entries is that of
+/// a short row.
 const SEGMENT: usize = 1024;
 
 /// See [`bytes_moved`].
 static BYTES_MOVED: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that steps have moved since the process began: entries x (index + value + columns) + output, whether a cache served them or
-/// not. What is measured against the bandwidth of the memory.
+/// Bytes that all steps of this process have moved, from memory or cache: entries x (index + value
+/// + columns) + output. Compared with the bandwidth of the memory in benchmarks.
 #[must_use]
 pub fn bytes_moved() -> u64 {
     BYTES_MOVED.load(Ordering::Relaxed)
 }
 
-/// One weighted matrix of a step, and the block that it is applied to.
+/// One weighted matrix of a step and the block that it is applied to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Term<'a, T> {
     pub weight: T,
     pub matrix: &'a Csr<T>,
-    /// A diagonal that the matrix is multiplied by from the left.
+    /// A diagonal factor on the left of the matrix.
     pub scale: Option<&'a [T]>,
     pub input: &'a [T],
 }
 
-/// What a step does to `out` besides its terms.
+/// What a step adds to its terms.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Remainder<'a, T> {
-    /// Whether the result is added to what is there.
+    /// Whether the result is added to `out`.
     pub accumulates: bool,
     /// Multiple of the input block itself.
     pub identity: T,
     pub input: &'a [T],
     /// A row added to every row (the uniform member).
     pub offset: Option<&'a [T]>,
-    /// Diagonals by which the result is multiplied from the left.
+    /// Diagonal factors on the left of the result.
     pub scales: &'a [&'a [T]],
 }
 
 impl<T: Real> Remainder<'_, T> {
-    /// Nothing: `out` is the sum of the terms.
+    /// `out` is the sum of the terms.
     pub fn none() -> Self {
         Self { accumulates: false, identity: T::ZERO, input: &[], offset: None, scales: &[] }
     }
@@ -90,18 +90,12 @@ pub(crate) fn sparse_step<T: Real>(
     let n_rows = out.len() / cols;
     let work_per_row = (terms.iter().map(|t| t.matrix.nnz()).sum::<usize>() / n_rows + 1) * cols;
     let rows_per_piece = (WORK_PER_PIECE / work_per_row).clamp(1, 8192);
-    exec.for_pieces(
-        out,
-        rows_per_piece * cols,
-        || (),
-        |first, piece, ()| {
-            step_rows(terms, remainder, cols, first / cols, piece);
-            Ok(())
-        },
-    )
+    exec.each_piece(out, rows_per_piece * cols, |first, piece| {
+        step_rows(terms, remainder, cols, first / cols, piece);
+    })
 }
 
-/// The rows of `out`, the first of which is row `first` of the block, on one thread.
+/// Writes consecutive rows on one thread, from row `first` of the block on.
 pub(crate) fn step_rows<T: Real>(
     terms: &[Term<'_, T>],
     remainder: Remainder<'_, T>,
@@ -116,9 +110,10 @@ pub(crate) fn step_rows<T: Real>(
     pulp::Arch::new().dispatch(StepRows { terms, remainder, cols, first, out });
 }
 
-/// The work of [`step_rows`], compiled once for each vector width and picked at run time.
+/// The work of [`step_rows`], compiled for each vector width and chosen at run time.
 ///
-/// Not a closure: what calls a closure is a function of its own, which the compiler may leave at the least width.
+/// A struct and not a closure: the compiler may leave the caller of a closure at the smallest
+/// width.
 struct StepRows<'a, T> {
     terms: &'a [Term<'a, T>],
     remainder: Remainder<'a, T>,
@@ -160,7 +155,7 @@ impl<T: Real> pulp::WithSimd for StepRows<'_, T> {
     }
 }
 
-/// Columns `from..from + W` of row `i`.
+/// Computes columns `from..from + W` of row `i`.
 #[inline(always)]
 fn tile<T: Real, const W: usize>(
     terms: &[Term<'_, T>],
@@ -221,7 +216,7 @@ fn gather_segment<T: Real, const W: usize>(
     from: usize,
     factor: T,
 ) {
-    // A block that is one tile wide has a stride that the compiler knows.
+    // The stride of a block of one tile is a constant for the compiler.
     if cols == W {
         gather_strided(acc, term, W, entries, from, factor);
     } else {
@@ -240,7 +235,7 @@ fn gather_strided<T: Real, const W: usize>(
 ) {
     let (indices, values) = (term.matrix.indices(), &term.matrix.values()[entries.clone()]);
     let here = &indices[entries.clone()];
-    // The last rows have nothing ahead of them and ask for themselves.
+    // The last rows of a matrix have no entries ahead and prefetch their own.
     let ahead = indices.get(entries.start + PREFETCH_AHEAD..entries.end + PREFETCH_AHEAD).unwrap_or(here);
     let input = &term.input[from..];
     let mut sums = *acc;
@@ -283,7 +278,7 @@ mod tests {
             let mut out = vec![7.0; n * cols];
             let before = bytes_moved();
             sparse_step(&terms, remainder, cols, &mut out, &Exec::with_threads(2)).unwrap();
-            // Other tests may step at the same time.
+            // Other tests may add to the counter at the same time.
             assert!(bytes_moved() - before >= (2 * 3 * n * (4 + 8 * (1 + cols)) + 8 * n * cols) as u64);
             for i in 0..n {
                 for c in 0..cols {

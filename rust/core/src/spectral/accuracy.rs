@@ -1,15 +1,18 @@
 //! When a singular triplet is accurate enough.
 //!
-//! The residual `r = |A^T u - s v|` of a triplet bounds the error of its singular value, `|s - sigma| <= r`, whatever the gaps of
-//! the spectrum; `r^2` estimates that error. In a crowded spectrum the vectors may still turn among their neighbours.
+//! The residual `r = |A^T u - s v|` of a triplet bounds the error of its singular value,
+//! `|s - sigma| <= r`, whatever the gaps of the spectrum; `r^2` estimates that error. In a crowded
+//! spectrum the vectors may still turn among their neighbours.
 
 use crate::Real;
 
-/// The error of a singular value is at most this times the square of its residual, both relative. Measured: 0.6 to 2.2 in crowded
-/// spectra (blobs, t = 3 to 12), 7 at t = 1, where [`VECTOR_FACTOR`] is stricter.
+/// The error of a singular value is at most this times the square of its residual, both relative.
+/// Measured: 0.6 to 2.2 in crowded spectra (blobs, t = 3 to 12), 7 at t = 1, where
+/// [`VECTOR_FACTOR`] is stricter.
 const SQUARE_FACTOR: f64 = 4.0;
 
-/// Largest residual relative to the largest singular value, in units of the tolerance: vectors err by their residual.
+/// Largest residual relative to the largest singular value, in units of the tolerance: vectors err
+/// by their residual.
 const VECTOR_FACTOR: f64 = 5.0;
 
 /// Rounding of a sum, in units of the roundoff times its largest term.
@@ -20,8 +23,9 @@ const ROUNDING: f64 = 32.0;
 pub enum Accuracy {
     /// The error of every singular value, relative to that value.
     Values,
-    /// The error of distances between the rows of `left * values`, relative to the largest value of the columns that are not
-    /// dropped. A column with a small value hardly moves the rows and may be less accurate. Right vectors are not returned.
+    /// The error of distances between the rows of `left * values`, relative to the largest value of
+    /// the columns that are not dropped. A column with a small value hardly moves the rows and may
+    /// be less accurate. Right vectors are not returned.
     Distances {
         /// Number of leading columns that the distances leave out.
         dropped: usize,
@@ -33,12 +37,13 @@ pub enum Accuracy {
 pub struct SvdSettings {
     /// Number of leading triplets.
     pub rank: usize,
-    /// Largest relative error. A residual is at most a few times this and the largest singular value.
+    /// Largest relative error. A residual is at most a few times this and the largest singular
+    /// value.
     pub tolerance: f64,
     /// Which error the tolerance bounds.
     pub accuracy: Accuracy,
-    /// Largest number of iterations, each a product of the matrix and one of its transpose with a block. After them the
-    /// triplets are returned as they are.
+    /// Largest number of iterations, each a product of the matrix and one of its transpose with a
+    /// block. After them the triplets are returned as they are.
     pub max_iterations: usize,
     /// Seed of the starting block.
     pub seed: u64,
@@ -47,8 +52,8 @@ pub struct SvdSettings {
 impl SvdSettings {
     /// Whether triplet `i` is within the tolerance, `moved` the last change of its value.
     ///
-    /// The estimate by the square of the residual only counts once the value has stopped moving. Before that, directions that
-    /// belong to larger values may still be missing.
+    /// The estimate by the square of the residual only counts once the value has stopped moving.
+    /// Before that, directions that belong to larger values may still be missing.
     fn is_met(&self, i: usize, residual: f64, moved: f64, values: &[f64]) -> bool {
         match self.accuracy {
             Accuracy::Values => {

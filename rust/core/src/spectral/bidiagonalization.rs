@@ -7,19 +7,22 @@
 //! A^T Q = P B^T + P_next R E^T          (E: the last columns of the identity)
 //! ```
 //!
-//! With `B = X S Y^T`, the triplets `u = Q X`, `v = P Y` satisfy `A v = s u` to rounding and `|A^T u - s v| = |R X_last|`, so residuals
-//! are free. When the bases are full, the leading triplets replace them and the last block continues.
+//! With `B = X S Y^T`, the triplets `u = Q X`, `v = P Y` satisfy `A v = s u` to rounding and
+//! `|A^T u - s v| = |R X_last|`, so residuals are free. When the bases are full, the leading
+//! triplets replace them and the last block continues.
 //!
-//! Orthogonalization costs `8 n m b` flops per step, `b` new columns against `m` old ones. In exact arithmetic `m` is the last block and
-//! what a restart kept. Rounding brings the other columns back as triplets converge, by the roundoff divided by the residual;
-//! all columns count once that exceeds the allowed error (Simon 1984). Memory: the two bases.
+//! Orthogonalization costs `8 n m b` flops per step, `b` new columns against `m` old ones. In exact
+//! arithmetic `m` is the last block and what a restart kept. Rounding brings the other columns back
+//! as triplets converge, by the roundoff divided by the residual; all columns count once that
+//! exceeds the allowed error (Simon 1984). Memory: the two bases.
 //!
-//! Wide blocks find repeated values (see `start`) but spend many columns per degree of the polynomial. Once all but a few triplets
-//! have settled, a narrower block continues along the residuals of the others. What the settled triplets err by outside of that block
-//! is bounded but no longer reduced. (20,000 blobs, 11 triplets of which ten are clusters: `benches/RESULTS.md`.)
+//! Wide blocks find repeated values (see `start`) but spend many columns per degree of the
+//! polynomial. Once all but a few triplets have settled, a narrower block continues along the
+//! residuals of the others. What the settled triplets err by outside of that block is bounded but
+//! no longer reduced. (20,000 blobs, 11 triplets of which ten are clusters: `benches/RESULTS.md`.)
 //!
-//! References: Golub and Kahan 1965, doi:10.1137/0702016; Baglama and Reichel 2005, doi:10.1137/04060593X; Simon 1984,
-//! doi:10.1090/S0025-5718-1984-0725988-X.
+//! References: Golub and Kahan 1965, doi:10.1137/0702016; Baglama and Reichel 2005,
+//! doi:10.1137/04060593X; Simon 1984, doi:10.1090/S0025-5718-1984-0725988-X.
 
 use mdt_dense::{Mat, MatRef, ThinSvd, product};
 
@@ -32,10 +35,12 @@ use crate::ground::tall::{Basis, Links, ORTHONORMAL, TallBlock, TallRef};
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
-/// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of the digits are enough.
+/// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of
+/// the digits are enough.
 const LEAST_ORTHOGONAL: f64 = 1e-8;
 
-/// A decomposition of `B` is costly once the cube of its width is this many times the number of elements of a block.
+/// A decomposition of `B` is costly once the cube of its width is this many times the number of
+/// elements of a block.
 const COSTLY_LOOK: usize = 4;
 
 /// After a costly decomposition the bases grow by this part before the next one.
@@ -59,7 +64,8 @@ pub(super) struct Bidiagonalization<'a, T, M> {
     factor: Mat<f64>,
     /// A new block has products with the last block or, after a restart, with all kept columns.
     links: Links,
-    /// Inner products of the residuals outside of narrowed blocks, for the first columns of both bases.
+    /// Inner products of the residuals outside of narrowed blocks, for the first columns of both
+    /// bases.
     unseen: Mat<f64>,
     /// Width of the bases for the next decomposition of `B`.
     next_look: usize,
@@ -72,18 +78,12 @@ pub(super) struct Bidiagonalization<'a, T, M> {
 
 /// Triplets of the projected matrix.
 pub(super) struct Triplets {
-    small: ThinSvd,
+    /// `B = X S Y^T`.
+    pub small: ThinSvd,
     /// `R X_last`: residuals of the triplets along the next block.
     errors: Mat<f64>,
     /// Upper bounds of the residuals of the leading triplets.
     pub residuals: Vec<f64>,
-}
-
-impl Triplets {
-    /// All values, largest first.
-    pub fn values(&self) -> &[f64] {
-        &self.small.values
-    }
 }
 
 impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
@@ -91,12 +91,11 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         let (n, SvdSettings { rank, tolerance, seed, .. }) = (map.n(), *settings);
         let widths = BasisWidths::new(rank, n);
         let given = start.block(n)?;
-        let given_cols = (given.len() / n).min(widths.kept);
-        let cols = widths.block.max(given_cols);
+        let cols = widths.block.max((given.len() / n).min(widths.kept));
         let room = widths.most.max(widths.kept + 2 * cols);
         let right = Basis::new(n);
         let mut stream = replacement_stream(seed);
-        let mut next = starting_block(n, cols, given, given_cols, seed, exec)?;
+        let mut next = starting_block(n, cols, given, seed, exec)?;
         let next_image = if let Start::Applied { block, image } = start {
             Error::check_size("elements of the starting block", next.len(), block.len())?;
             Error::check_size("elements of its image", next.len(), image.len())?;
@@ -156,7 +155,8 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         self.left.width() + self.next.cols() > self.projected.nrows()
     }
 
-    /// Whether the triplets should be computed now. While a decomposition is costly, only after the bases have grown.
+    /// Whether the triplets should be computed now. While a decomposition is costly, only after the
+    /// bases have grown.
     pub fn is_due(&self, is_last: bool) -> bool {
         let width = self.left.width();
         width >= self.rank && (width >= self.next_look || self.is_full() || is_last)
@@ -190,7 +190,8 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         }
     }
 
-    /// Reduces the next block to the directions in which the triplets that are not settled err most.
+    /// Reduces the next block to the directions in which the triplets that are not settled err
+    /// most.
     fn narrow(&mut self, Triplets { small, errors, .. }: &Triplets, settled: usize, cols: usize) -> Result<()> {
         let span = decompose(errors.as_ref().subcols(settled, cols))?.left;
         let unseen = rotated(&self.unseen, small, settled);
@@ -231,7 +232,8 @@ fn rotated(unseen: &Mat<f64>, small: &ThinSvd, count: usize) -> Mat<f64> {
     product(rotation.transpose(), product(unseen.as_ref(), rotation).as_ref())
 }
 
-/// Bounds of the inner products after the part of `errors` outside of `span` has become unseen as well.
+/// Bounds of the inner products after the part of `errors` outside of `span` has become unseen as
+/// well.
 fn with_unseen(unseen: &Mat<f64>, errors: MatRef<'_, f64>, span: MatRef<'_, f64>) -> Mat<f64> {
     let outside = errors - product(span, product(span.transpose(), errors).as_ref());
     // |a + b|^2 <= 2 |a|^2 + 2 |b|^2: the angle between the two is unknown.

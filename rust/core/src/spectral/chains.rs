@@ -1,8 +1,12 @@
-//! Sums of products of walks and their transposes: operators that lead to a place and back along another view.
+//! Sums of products of walks and their transposes.
 //!
-//! A transposed walk does not keep rows summing to 1, so these are no trajectories; but they are applied the same way, factor by
-//! factor, and nothing is formed. Composite diffusion is `P_2 P_1^T + P_1 P_2^T`; cross diffusion of two views is the mean of two
-//! products of some fifty factors.
+//! ```text
+//! A = sum_c weight_c F_(c,k) ... F_(c,1),   F = P_v or P_v^T
+//! ```
+//!
+//! Composite diffusion is `P_2 P_1^T + P_1 P_2^T`. Cross diffusion of two views is the mean of two
+//! products of about fifty factors. Rows of a transposed walk do not sum to 1, so these operators
+//! are not trajectories. They are applied factor by factor and never formed.
 
 use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
 use super::start::Start;
@@ -17,12 +21,12 @@ use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
-/// A weighted product of walks, each as it is or transposed.
+/// A weighted product of walks and transposed walks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
-    /// What the product is multiplied by.
+    /// Factor of the product.
     pub weight: f64,
-    /// The walks (by their place in the set) in the order in which they are applied: the rightmost factor first.
+    /// Indices of the walks in the order of application, the rightmost factor first.
     pub factors: Vec<(usize, Direction)>,
 }
 
@@ -48,18 +52,11 @@ impl<'a, T: Real> ChainSum<'a, T> {
         Ok(Self { set, chains })
     }
 
-    /// Multiplications of one column.
+    /// Number of multiplications per column.
     #[must_use]
     pub fn cost_per_column(&self) -> usize {
         let factors = self.chains.iter().flat_map(|chain| &chain.factors);
         factors.map(|(walk, _)| self.set.walks()[*walk].matrix().nnz()).sum()
-    }
-}
-
-fn flipped(direction: Direction) -> Direction {
-    match direction {
-        Direction::Forward => Direction::Transposed,
-        Direction::Transposed => Direction::Forward,
     }
 }
 
@@ -74,7 +71,7 @@ impl<T: Real> LinearMap<T> for ChainSum<'_, T> {
         for Chain { weight, factors } in self.chains {
             let ordered: Vec<_> = match direction {
                 Direction::Forward => factors.clone(),
-                Direction::Transposed => factors.iter().rev().map(|&(walk, way)| (walk, flipped(way))).collect(),
+                Direction::Transposed => factors.iter().rev().map(|&(walk, way)| (walk, way.flipped())).collect(),
             };
             here.copy_from_slice(x);
             for (walk, way) in ordered {
@@ -117,7 +114,7 @@ mod tests {
     use std::sync::Arc;
 
     const N: usize = 3;
-    /// Rows of two walks; `B^T` is none.
+    /// Rows of two walks. `B^T` is not a walk.
     const A: [[f64; N]; N] = [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]];
     const B: [[f64; N]; N] = [[0.75, 0.0, 0.25], [0.0, 1.0, 0.0], [0.5, 0.25, 0.25]];
 

@@ -1,12 +1,18 @@
-//! Coordinates of the points: `Psi = W F`, `F` functions on the points that the spectrum of `W` singles out.
+//! The embedding of a trajectory: coordinates `Psi = W F` of the points, `F` functions on the
+//! points.
 //!
 //! | decomposition | functions `F` | values |
 //! |---|---|---|
-//! | uniform | right singular vectors `V` of `W`: `Psi = U S` | singular values of `W` |
-//! | stationary | `Pi^(-1/2) N`, `A = Pi^(1/2) W Pi^(-1/2) = M S N^T`: `Psi = Pi^(-1/2) M S` | singular values of `A` |
-//! | eigen | right eigenvectors of the reversible walk `W = P^t`: `Psi = eigenvector * eigenvalue^t` | eigenvalues of `P` |
+//! | uniform | `V`, `W = U S V^T` | singular values of `W` |
+//! | stationary | `Pi^(-1/2) N`, `A = Pi^(1/2) W Pi^(-1/2) = M S N^T` | singular values of `A` |
+//! | eigen | right eigenvectors of the reversible walk `P`, `W = P^t` | eigenvalues of `P` |
 //!
-//! That all of them are `W F` is what makes new points easy: their row of `W` times the same `F`.
+//! The coordinates are `U S`, `Pi^(-1/2) M S`, and eigenvector times `eigenvalue^t`. New points
+//! have the coordinates of their row of `W` times the same `F`. The sign of a column makes its
+//! entry of largest magnitude positive.
+//!
+//! References: the method's paper, arXiv:2512.01484; diffusion maps, Coifman and Lafon 2006,
+//! doi:10.1016/j.acha.2006.04.006.
 
 use super::accuracy::{Accuracy, SvdSettings};
 use super::maps::Scaled;
@@ -28,39 +34,40 @@ pub enum Decomposition<'a> {
     Uniform,
     /// Singular vectors in the geometry weighted by this distribution.
     Stationary(&'a [f64]),
-    /// Eigenvectors of the one reversible walk that `W` repeats: of unit Euclidean length or, weighted by its stationary
-    /// distribution, of unit length in that geometry.
+    /// Eigenvectors of the reversible walk that `W` repeats.
     Eigen {
-        /// Unit length in the stationary geometry?
+        /// Whether eigenvectors have unit length in the stationary geometry, and not in the
+        /// Euclidean one.
         stationary: bool,
     },
 }
 
-/// How to embed.
+/// Settings of an embedding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EmbeddingSettings {
-    /// Number of coordinates, the dropped one not counted.
+    /// Number of components, without the dropped one.
     pub n_components: usize,
-    /// Leave out the first pair, which is (nearly) constant?
+    /// Whether the first component, which is (nearly) constant, is dropped.
     pub drop_first: bool,
     /// Largest relative error.
     pub tolerance: f64,
-    /// Of distances between the points, instead of every value? Then there are no functions either.
+    /// Whether the tolerance bounds distances between points instead of every value. There are no
+    /// functions then.
     pub only_distances: bool,
-    /// As in [`SvdSettings`].
+    /// See [`SvdSettings`].
     pub max_iterations: usize,
     /// Seed of the starting block.
     pub seed: u64,
 }
 
 impl EmbeddingSettings {
-    /// Pairs that are computed: the coordinates and the dropped one.
+    /// Number of computed components, with the dropped one.
     #[must_use]
     pub fn rank(&self) -> usize {
         self.n_components + usize::from(self.drop_first)
     }
 
-    /// What the solver is asked for.
+    /// The settings of the solver.
     pub(super) fn spectrum(&self) -> SvdSettings {
         let Self { tolerance, max_iterations, seed, .. } = *self;
         let dropped = usize::from(self.drop_first);
@@ -69,39 +76,41 @@ impl EmbeddingSettings {
     }
 }
 
-/// Coordinates and what they are made of.
+/// An embedding with the functions that carry it to new points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding<T> {
     /// `n x n_components`, row-major.
     pub coordinates: Vec<T>,
     /// `n x n_components`, row-major: `coordinates = W functions`.
     pub functions: Vec<T>,
-    /// All computed values, the dropped one included.
+    /// All computed values, with the dropped one.
     pub values: Vec<f64>,
     /// Their residuals.
     pub residuals: Vec<f64>,
-    /// Are all residuals within the tolerance?
+    /// Whether all values are within the tolerance.
     pub converged: bool,
-    /// Columns that `W` or its transpose was applied to.
+    /// Number of columns that `W` or its transpose was applied to.
     pub applications: usize,
 }
 
-/// Coordinates alone, without functions that would carry them to new points.
+/// Coordinates without functions for new points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coordinates<T> {
-    /// One row for each point (or for each state), row-major.
+    /// One row for each point (or state), row-major.
     pub coordinates: Vec<T>,
-    /// All computed values, largest first, a dropped one included.
+    /// All computed values, largest first, with a dropped one.
     pub values: Vec<f64>,
     /// Their residuals.
     pub residuals: Vec<f64>,
-    /// Are all residuals within the tolerance?
+    /// Whether all values are within the tolerance.
     pub converged: bool,
 }
 
-/// Embeds the points of a trajectory. A start near it is the `functions` of a similar one (with the dropped pair or without).
+/// Embeds the points of a trajectory.
 ///
-/// Large sets are worked on in an order of their points that is kinder to the cache; an applied start must be in that order.
+/// The `functions` of a similar trajectory, with the dropped one or without, are a [`Start::Near`].
+/// Large sets are processed in another order of their points, and a [`Start::Applied`] must be in
+/// that order.
 pub fn embed<T: Real>(
     trajectory: &Trajectory<'_, T>,
     decomposition: Decomposition<'_>,
@@ -135,7 +144,7 @@ pub fn embed<T: Real>(
     Ok(embedding)
 }
 
-/// As [`embed`], in the order of the trajectory's own set.
+/// As [`embed`], in the order of the set of the trajectory.
 pub(crate) fn embed_in_order<T: Real>(
     trajectory: &Trajectory<'_, T>,
     decomposition: Decomposition<'_>,
@@ -171,7 +180,7 @@ pub(crate) fn embed_in_order<T: Real>(
         trajectory.apply(&functions, settings.n_components, Direction::Forward, &mut coordinates, exec)?;
         coordinates
     } else {
-        // The solver's promise: W right = left * values, to rounding.
+        // The solver guarantees W right = left * values to rounding.
         let mut coordinates = without_first(&left, rank, dropped);
         scale_columns(&mut coordinates, &values[dropped..], exec)?;
         coordinates
@@ -209,7 +218,8 @@ fn eigenfunctions<T: Real>(
     eigenpairs(&Scaled::by_roots(&once, &pi, 1.0)?, stationary, settings, start, exec)
 }
 
-/// Eigenvalues and right eigenvectors of a reversible walk from its symmetric form shifted by 1.
+/// Eigenvalues and right eigenvectors of a reversible walk from its symmetric form shifted by 1,
+/// which has non-negative eigenvalues.
 pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
     shifted: &Scaled<'_, T, M>,
     stationary: bool,
@@ -227,6 +237,7 @@ pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
     Ok(pairs)
 }
 
+/// A copy without the first columns.
 pub(super) fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Vec<T> {
     let mut rest = Vec::with_capacity(block.len() / cols * (cols - dropped));
     block.chunks_exact(cols).for_each(|row| rest.extend_from_slice(&row[dropped..]));

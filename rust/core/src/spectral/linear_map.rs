@@ -1,4 +1,4 @@
-//! Matrices that are only ever applied.
+//! Matrices that are only applied to blocks of vectors.
 
 use crate::ground::exec::Exec;
 use crate::ground::tall::{TallBlock, TallRef};
@@ -6,12 +6,13 @@ use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Real, Result};
 
-/// A square matrix known by what it does to blocks of vectors.
+/// A square matrix, given by its products with blocks of vectors.
 pub trait LinearMap<T>: Sync {
     /// Number of rows and columns.
     fn n(&self) -> usize;
 
-    /// `A x` or `A^T x` for a row-major block of `cols` columns, written to `out` of the same shape.
+    /// `A x` or `A^T x` for a row-major block of `cols` columns, written to `out` of the same
+    /// shape.
     fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()>;
 }
 

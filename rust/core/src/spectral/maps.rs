@@ -1,4 +1,4 @@
-//! Diagonal scalings of a map.
+//! Diagonal scalings and shifts of a matrix.
 
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
@@ -9,9 +9,10 @@ use crate::{Error, Real, Result};
 
 /// `diag(left) A diag(right) + shift I`.
 ///
-/// With `left = sqrt(pi)` and `right = 1 / sqrt(pi)`, singular vectors of a trajectory become those of its stationary geometry.
-/// For a reversible walk the same scaling (`pi` its degrees) is a symmetric matrix with eigenvalues in `[-1, 1]`; shifted by 1
-/// its singular values are its eigenvalues plus 1, in the order of the eigenvalues.
+/// With `left = sqrt(pi)` and `right = 1 / sqrt(pi)`, the singular vectors are those of the
+/// stationary geometry of a trajectory. For a reversible walk with degrees `pi` the result is
+/// symmetric with eigenvalues in `[-1, 1]`. Shifted by 1, its singular values are the eigenvalues
+/// plus 1, in their order.
 #[derive(Debug)]
 pub struct Scaled<'a, T, M> {
     map: &'a M,
@@ -23,30 +24,26 @@ pub struct Scaled<'a, T, M> {
 impl<'a, T: Real, M: LinearMap<T>> Scaled<'a, T, M> {
     /// `diag(sqrt(w)) A diag(1 / sqrt(w)) + shift I`.
     pub fn by_roots(map: &'a M, weights: &[f64], shift: f64) -> Result<Self> {
-        check_weights(map.n(), weights)?;
-        let left: Vec<T> = weights.iter().map(|w| T::from_f64(w.sqrt())).collect();
-        let right = weights.iter().map(|w| T::from_f64(1.0 / w.sqrt())).collect();
-        Ok(Self { map, left, right, shift: T::from_f64(shift) })
+        let mut scaled = Self::by_roots_on_both_sides(map, weights, shift)?;
+        scaled.right = weights.iter().map(|w| T::from_f64(1.0 / w.sqrt())).collect();
+        Ok(scaled)
     }
 
-    /// `diag(sqrt(w)) A diag(sqrt(w)) + shift I`: the symmetric form of a walk, `A` its affinity and `1 / w` its degrees.
+    /// `diag(sqrt(w)) A diag(sqrt(w)) + shift I`: the symmetric form of a walk with affinity `A`
+    /// and degrees `1 / w`.
     pub fn by_roots_on_both_sides(map: &'a M, weights: &[f64], shift: f64) -> Result<Self> {
-        check_weights(map.n(), weights)?;
+        Error::check_size("weights", map.n(), weights.len())?;
+        if let Some(i) = weights.iter().position(|w| !(*w > 0.0 && w.is_finite())) {
+            return Err(Error::Invalid(format!("expected positive finite weights, got {} at {i}", weights[i])));
+        }
         let roots: Vec<T> = weights.iter().map(|w| T::from_f64(w.sqrt())).collect();
         Ok(Self { map, left: roots.clone(), right: roots, shift: T::from_f64(shift) })
     }
 
-    /// The diagonal on the right: what makes vectors of the scaled matrix functions of the walk.
+    /// The diagonal on the right, which converts vectors of the scaled matrix to functions of the
+    /// walk.
     pub(super) fn inverse_roots(&self) -> &[T] {
         &self.right
-    }
-}
-
-fn check_weights(n: usize, weights: &[f64]) -> Result<()> {
-    Error::check_size("weights", n, weights.len())?;
-    match weights.iter().position(|w| !(*w > 0.0 && w.is_finite())) {
-        Some(i) => Err(Error::Invalid(format!("expected positive finite weights, got {} at {i}", weights[i]))),
-        None => Ok(()),
     }
 }
 

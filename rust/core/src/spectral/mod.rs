@@ -1,12 +1,16 @@
-//! Leading singular triplets of a matrix that is only applied, and the coordinates made of them.
+//! Leading singular triplets of a matrix that is only applied, and the embeddings made of them.
 //!
-//! | file | idea |
+//! | file | content |
 //! |---|---|
-//! | `svd` | block Lanczos bidiagonalisation with restarts and a residual test |
-//! | `maps` | diagonal scalings and shifts: stationary weights, the symmetric form of a reversible walk |
-//! | `embedding` | coordinates of a trajectory |
-//! | `chains` | coordinates of sums of products of walks and their transposes |
-//! | `multiview` | eigenvectors of the walk that changes view at every step |
+//! | `linear_map` | matrices that are only applied |
+//! | `svd` | the solver: its loop, and small matrices as a whole |
+//! | `start` | the first block and the widths of blocks and bases |
+//! | `bidiagonalization` | block Lanczos bidiagonalization with thick restarts |
+//! | `accuracy` | settings of the solver and the test of convergence |
+//! | `maps` | scaled and shifted matrices: stationary weights, symmetric form of a walk |
+//! | `embedding` | the embedding of a trajectory |
+//! | `chains` | embeddings of sums of products of walks and their transposes |
+//! | `multiview` | multi-view diffusion maps |
 
 mod accuracy;
 mod bidiagonalization;

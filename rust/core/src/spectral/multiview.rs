@@ -1,8 +1,11 @@
-//! The walk that changes view at every step (multi-view diffusion maps).
+//! Multi-view diffusion maps: the walk that changes view at every step.
 //!
-//! On `V N` states, one for each sample in each view, the affinity of view `u` and view `v` is `K_u K_v` for `u != v` and 0
-//! for `u = v`; it is symmetric. Neither it nor any `K_u K_v` is formed: with `s_v = K_v x_v` and `s` their sum, block `u` of the
-//! product is `K_u (s - s_u)`, two sparse products a view.
+//! There are `V N` states, one for each sample in each view. The affinity of views `u` and `v` is
+//! `K_u K_v` for `u != v` and 0 for `u = v`, a symmetric matrix. It is never formed: with
+//! `s_v = K_v x_v` and `s` the sum of all `s_v`, block `u` of the product is `K_u (s - s_u)`, two
+//! sparse products per view.
+//!
+//! Reference: Lindenbaum, Yeredor, Salhov and Averbuch 2020, doi:10.1016/j.inffus.2019.08.005.
 
 use super::accuracy::SvdSettings;
 use super::embedding::{Coordinates, eigenpairs, scale_rows_in_place, signs, without_first};
@@ -66,8 +69,10 @@ impl<T: Real> LinearMap<T> for BlockAffinity<'_, T> {
     }
 }
 
-/// Embeds the samples as each of the first `n_views` views sees them: right eigenvectors of the walk, of unit Euclidean length, times
-/// their eigenvalues, the samples of the first view first. The first (constant) pair is dropped.
+/// Embeds the samples in each of the first `n_views` views, the samples of the first view first.
+///
+/// Coordinates are right eigenvectors of the walk, of unit Euclidean length, times their
+/// eigenvalues. The first (constant) component is dropped.
 pub fn embed_multiview<T: Real>(
     set: &OperatorSet<T>,
     n_views: usize,

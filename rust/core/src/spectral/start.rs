@@ -1,7 +1,8 @@
 //! Widths of the solver's blocks and bases, and the block that it starts from.
 //!
-//! A block finds a value at most as often as it has columns. Parts of a graph that hardly touch (clusters) repeat the value 1
-//! almost exactly, so the first blocks are wider than the number of triplets.
+//! A block finds a value at most as often as it has columns. Parts of a graph that hardly touch
+//! (clusters) repeat the value 1 almost exactly, so the first blocks are wider than the number of
+//! triplets.
 
 use crate::ground::exec::Exec;
 use crate::ground::random::Stream;
@@ -79,13 +80,14 @@ pub(crate) fn basis_columns(rank: usize) -> usize {
     2 * rank + 8 * start_columns(rank)
 }
 
-/// The orthonormal block that [`Start::Random`] begins with; None if a matrix of this size is decomposed as a whole.
+/// The orthonormal block that [`Start::Random`] begins with; None if a matrix of this size is
+/// decomposed as a whole.
 pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> Result<Option<Vec<T>>> {
     let widths = BasisWidths::new(rank, n);
     if widths.are_too_wide(n) {
         return Ok(None);
     }
-    let mut block = starting_block(n, widths.block, &[], 0, seed, exec)?;
+    let mut block = starting_block(n, widths.block, &[], seed, exec)?;
     Basis::new(n).orthonormalize(&mut block, Links::ALL, &mut replacement_stream(seed), exec)?;
     Ok(Some(block.to_vec()))
 }
@@ -95,30 +97,24 @@ pub(super) fn replacement_stream(seed: u64) -> Stream {
     Stream::new(seed, u64::MAX)
 }
 
-/// The first `given_cols` columns of the given block, then random columns.
+/// The first columns of the given block, then random columns.
 pub(super) fn starting_block<T: Real>(
     n: usize,
     cols: usize,
     given: &[T],
-    given_cols: usize,
     seed: u64,
     exec: &Exec,
 ) -> Result<TallBlock<T>> {
     let stride = given.len() / n;
+    let given_cols = stride.min(cols);
     let mut block = TallBlock::unset(n, cols);
-    exec.for_pieces(
-        &mut block,
-        ROWS_PER_STREAM * cols,
-        || (),
-        |first, piece, ()| -> Result<()> {
-            let from = first / cols;
-            let mut stream = Stream::new(seed, (from / ROWS_PER_STREAM) as u64);
-            for (i, row) in piece.chunks_exact_mut(cols).enumerate() {
-                row[..given_cols].copy_from_slice(&given[(from + i) * stride..][..given_cols]);
-                row[given_cols..].iter_mut().for_each(|v| *v = T::from_f64(2.0 * stream.uniform() - 1.0));
-            }
-            Ok(())
-        },
-    )?;
+    exec.each_piece(&mut block, ROWS_PER_STREAM * cols, |first, piece| {
+        let from = first / cols;
+        let mut stream = Stream::new(seed, (from / ROWS_PER_STREAM) as u64);
+        for (i, row) in piece.chunks_exact_mut(cols).enumerate() {
+            row[..given_cols].copy_from_slice(&given[(from + i) * stride..][..given_cols]);
+            row[given_cols..].iter_mut().for_each(|v| *v = T::from_f64(2.0 * stream.uniform() - 1.0));
+        }
+    })?;
     Ok(block)
 }

@@ -1,4 +1,8 @@
 //! Leading singular triplets of a matrix that is only applied.
+//!
+//! A small matrix is formed and decomposed as a whole. For all others block Lanczos
+//! bidiagonalization runs until the triplets are accurate: see `bidiagonalization` for the
+//! algorithm and `accuracy` for the test.
 
 use mdt_dense::Mat;
 
@@ -52,7 +56,7 @@ pub fn svd<T: Real>(
             continue;
         }
         let triplets = lanczos.triplets()?;
-        let progress = convergence.update::<T>(triplets.values(), &triplets.residuals);
+        let progress = convergence.update::<T>(&triplets.small.values, &triplets.residuals);
         if progress.converged || is_last {
             return Ok(Svd {
                 left: lanczos.left_vectors(&triplets)?,
@@ -60,7 +64,7 @@ pub fn svd<T: Real>(
                     Accuracy::Values => lanczos.right_vectors(&triplets)?,
                     Accuracy::Distances { .. } => Vec::new(),
                 },
-                values: triplets.values()[..rank].to_vec(),
+                values: triplets.small.values[..rank].to_vec(),
                 residuals: triplets.residuals,
                 converged: progress.converged,
                 applications: lanczos.applications,
@@ -95,7 +99,7 @@ fn dense<T: Real>(map: &impl LinearMap<T>, rank: usize, exec: &Exec) -> Result<S
 mod tests {
     use super::*;
 
-    /// A diagonal matrix: its singular values are known, and as crowded as one likes.
+    /// A diagonal matrix, whose singular values are known.
     struct Diagonal(Vec<f64>);
 
     impl LinearMap<f64> for Diagonal {
@@ -121,7 +125,7 @@ mod tests {
         let n = 3000;
         let crowded: Vec<f64> = (0..n).map(|i| 1.0 / (1.0 + 1e-3 * f64::from(i))).collect();
         let repeated: Vec<f64> = (0..n).map(|i| if i % 500 == 0 { 1.0 } else { 0.5 }).collect();
-        // Ten equal values and a crowd: more copies than a narrow block has columns, and one triplet that takes longer.
+        // Ten equal values, more than a narrow block has columns, and a dense spectrum below them.
         let clusters: Vec<f64> = (0..n).map(|i| if i % 300 == 0 { 1.0 } else { 0.9 - 1e-4 * f64::from(i) }).collect();
         let low_rank: Vec<f64> = (0..n).map(|i| if i < 4 { 1.0 - 0.1 * f64::from(i) } else { 0.0 }).collect();
         for (values, rank) in [(crowded, 6), (repeated, 6), (clusters, 11), (low_rank, 6)] {
@@ -135,7 +139,8 @@ mod tests {
         }
     }
 
-    /// Values that fall by many orders converge at once, and rounding would bring them back again: bases stay orthogonal.
+    /// Values that fall by many orders converge at once. Without reorthogonalization rounding would
+    /// repeat them.
     #[test]
     fn steep_spectra_have_each_value_once() {
         for (decades, rank, tolerance) in
@@ -154,13 +159,14 @@ mod tests {
         }
     }
 
-    /// Distances between rows of `left * values` are those of the matrix, relative to the first value that counts, which may be small
-    /// next to one that is left out; and small values cost no products.
+    /// Distances between rows of `left * values` are those of the matrix, relative to the first
+    /// value that is not dropped, even if that is small relative to the dropped one. Small values
+    /// cost no products.
     #[test]
     fn distances_need_no_small_values() {
         let (n, rank, tolerance) = (3000, 11, 1e-3);
         for second in [1.0, 1e-3] {
-            // Nine clusters, and a crowd that is no part of the geometry.
+            // Nine clusters, and a dense spectrum that does not matter for distances.
             let value = |i: u32| match i {
                 0 => 1.0,
                 1..10 => second * (1.0 - 0.02 * f64::from(i)),
@@ -184,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_do_not_show() {
+    fn results_do_not_depend_on_threads() {
         let values: Vec<f64> = (0..5000).map(|i| (-0.01 * f64::from(i)).exp()).collect();
         let one = solve(values.clone(), 10, 1e-6, 1);
         assert_eq!(one, solve(values.clone(), 10, 1e-6, 2));
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_refused() {
+    fn products_that_are_not_finite_are_refused() {
         let mut values = vec![1.0; 2000];
         values[7] = f64::NAN;
         let settings = SvdSettings { rank: 2, tolerance: 1e-3, accuracy: Accuracy::Values, max_iterations: 5, seed: 1 };

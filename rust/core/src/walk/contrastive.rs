@@ -1,26 +1,26 @@
-//! The contrastive loss of a trajectory and its exact gradient with respect to the weights.
+//! The contrastive loss of a trajectory and its gradient with respect to the weights.
 //!
 //! ```text
 //! Q = sum_v w_v sum_i sum_(j in N_v(i)) [ log sum_(k != i) exp(W_ik) - W_ij ]
 //! ```
 //!
-//! `N_v(i)` are the columns stored in row `i` of view `v`. Rows of `W = W_t ... W_1` are independent, so `W` is never formed:
-//! a block of rows is carried as the columns of
+//! `N_v(i)` are the columns of row `i` of view `v`. `W = W_t ... W_1` is never formed. Its rows are
+//! independent, and a block of them is propagated as columns:
 //!
 //! ```text
-//! Z_0 = E_block,   Z_s = W_(t-s+1)^T Z_(s-1)            Z_t: the rows of W
-//! B_t = dQ/dZ_t,   B_(s-1) = W_(t-s+1) B_s              dQ/da_(r,m) = <O_m B_s, Z_(s-1)>,  r = t-s+1
+//! Z_0 = E_block,   Z_s = W_(t-s+1)^T Z_(s-1)      (Z_t: rows of W)
+//! B_t = dQ/dZ_t,   B_(s-1) = W_(t-s+1) B_s
+//! dQ/da_(r,m) = <O_m B_s, Z_(s-1)>,  r = t-s+1    (O_m: member m)
 //! ```
 //!
-//! The products `O_m B_s` of the way back serve twice, weighted for `B_(s-1)` and dotted with `Z_(s-1)` for the gradient: loss
-//! and gradient together cost two passes through the trajectory. `B_(s-1)` takes the place of `Z_(s-1)` piece by piece.
+//! The products `O_m B_s` are used twice, weighted for `B_(s-1)` and dotted with `Z_(s-1)` for the
+//! gradient, so loss and gradient cost two passes through the trajectory. `B_(s-1)` overwrites
+//! `Z_(s-1)` piece by piece. Everything runs on the patch of the graph that a block can reach (see
+//! `patch`). Points outside have `W_ik = 0` and enter the sum of exponentials by their number.
 //!
-//! All this happens on the patch of the graph that a block can reach (`patch.rs`), with the rows of `Z_s` and `B_s` that `s` steps
-//! reach; points beyond have `W_ik = 0` and enter the sum of exponentials by their number.
-//!
-//! Cost: `2 t nnz` multiplications a row of `W`, `nnz` that of the patch, and `t + 1` blocks of its points times the width (one
-//! more for each power); the width follows from a budget of bytes and the worst case, `N` points. Blocks and pieces do not depend on the number of threads and sums are added in their
-//! order, in double precision whatever the walks hold.
+//! Cost: `2 t nnz` multiplications per row of `W`, `nnz` of the patch, and `t + 1` blocks of its
+//! points times the width (one more per power). The width follows from a memory budget for `N`
+//! points. Sums run in double precision and in a fixed order. Reference: arXiv:2512.01484.
 
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
@@ -33,23 +33,23 @@ use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
-/// Rows of `W` that go through the trajectory together: a full tile of the sparse kernel.
+/// Rows of `W` per block: a tile of the sparse kernel.
 const BLOCK_ROWS: usize = 32;
-/// Points of a block that one thread takes: what it computes stays in its cache until it is used.
+/// Points per piece: the products of a piece stay in the cache of its thread.
 const PIECE_POINTS: usize = 128;
-/// Bytes that all blocks in flight may take together (one column always fits).
+/// Bytes of all blocks that are processed at the same time (one column always fits).
 const MEMORY_BUDGET: usize = 256 << 20;
 
-/// What is asked of a trajectory.
+/// Options of the contrastive loss.
 #[derive(Debug, Clone, Copy)]
 pub struct Contrastive<'a> {
-    /// Weights of the views, which are the first stored matrices of the set.
+    /// Weights of the base views, the first stored matrices of the set.
     pub view_weights: &'a [f64],
-    /// The rows `i` that are summed, each once; all of them by default.
+    /// The distinct rows `i` of the sum; None for all rows.
     pub rows: Option<&'a [usize]>,
-    /// Count a point that is stored in its own row among its neighbours.
+    /// Whether a point with an entry in its own row is its own neighbour.
     pub include_self: bool,
-    /// Compute the gradient too.
+    /// Whether the gradient is computed.
     pub gradient: bool,
 }
 
@@ -58,17 +58,18 @@ pub struct Contrastive<'a> {
 pub struct ContrastiveLoss {
     /// Sum over the rows.
     pub loss: f64,
-    /// Derivatives by the weights, one row a step and one column a member; empty unless asked for.
+    /// Derivatives by the weights, one row per step and one column per member; empty if not
+    /// computed.
     pub gradient: Vec<f64>,
 }
 
 impl<T: Real> Trajectory<'_, T> {
-    /// The contrastive loss. Weights need not lie on the simplex: they are taken as plain numbers.
-    pub fn contrastive_loss(&self, asked: Contrastive<'_>, exec: &Exec) -> Result<ContrastiveLoss> {
-        check(self.set(), &asked)?;
-        let evaluation = Evaluation::new(self, asked)?;
+    /// The contrastive loss. Weights need not lie on the simplex.
+    pub fn contrastive_loss(&self, options: Contrastive<'_>, exec: &Exec) -> Result<ContrastiveLoss> {
+        check(self.set(), &options)?;
+        let evaluation = LossEvaluation::new(self, options)?;
         let (width, in_flight) = evaluation.block_shape(exec.threads());
-        let rows = asked.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
+        let rows = options.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
         let mut total = ContrastiveLoss { loss: 0.0, gradient: vec![0.0; evaluation.gradient_len()] };
         let blocks = near_blocks(self.set(), &evaluation.parts, &rows, width);
         for round in blocks.chunks(in_flight) {
@@ -85,20 +86,20 @@ impl<T: Real> Trajectory<'_, T> {
     }
 }
 
-fn check<T: Real>(set: &OperatorSet<T>, asked: &Contrastive<'_>) -> Result<()> {
+fn check<T: Real>(set: &OperatorSet<T>, options: &Contrastive<'_>) -> Result<()> {
     let invalid = |message: String| Err(Error::Invalid(message));
     let (n, views) = (set.n(), set.walks().len());
     if n < 2 {
         return invalid(format!("expected at least 2 points, got {n}"));
     }
-    if asked.view_weights.len() > views {
-        return invalid(format!("expected at most {views} view weights, got {}", asked.view_weights.len()));
+    if options.view_weights.len() > views {
+        return invalid(format!("expected at most {views} view weights, got {}", options.view_weights.len()));
     }
-    if let Some(w) = asked.view_weights.iter().find(|w| !w.is_finite()) {
+    if let Some(w) = options.view_weights.iter().find(|w| !w.is_finite()) {
         return invalid(format!("expected finite view weights, got {w}"));
     }
-    let mut seen = vec![false; if asked.rows.is_some() { n } else { 0 }];
-    for &row in asked.rows.unwrap_or_default() {
+    let mut seen = vec![false; if options.rows.is_some() { n } else { 0 }];
+    for &row in options.rows.unwrap_or_default() {
         if row >= n {
             return invalid(format!("expected rows below {n}, got {row}"));
         }
@@ -109,17 +110,17 @@ fn check<T: Real>(set: &OperatorSet<T>, asked: &Contrastive<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Everything that the blocks have in common.
-struct Evaluation<'a, T> {
+/// What all blocks share.
+struct LossEvaluation<'a, T> {
     trajectory: &'a Trajectory<'a, T>,
-    asked: Contrastive<'a>,
-    /// All that some member is made of, whatever its weight: what the way back computes.
+    options: Contrastive<'a>,
+    /// The parts of all members, whatever their weights.
     parts: Step,
-    /// What each member is made of.
+    /// The parts of each member.
     shares: Vec<Step>,
 }
 
-/// Inner products with the identity, the uniform jump and the powers of [`Evaluation::parts`].
+/// Inner products with the identity, the uniform jump and the powers of [`LossEvaluation::parts`].
 #[derive(Debug, Clone)]
 struct Products {
     identity: f64,
@@ -139,29 +140,29 @@ impl Products {
     }
 }
 
-impl<'a, T: Real> Evaluation<'a, T> {
-    fn new(trajectory: &'a Trajectory<'a, T>, asked: Contrastive<'a>) -> Result<Self> {
+impl<'a, T: Real> LossEvaluation<'a, T> {
+    fn new(trajectory: &'a Trajectory<'a, T>, options: Contrastive<'a>) -> Result<Self> {
         let set = trajectory.set();
         let shares = set.members().iter().map(Member::parts).collect();
-        Ok(Self { trajectory, asked, parts: set.step(&vec![1.0; set.members().len()])?, shares })
+        Ok(Self { trajectory, options, parts: set.step(&vec![1.0; set.members().len()])?, shares })
     }
 
     fn gradient_len(&self) -> usize {
-        if self.asked.gradient { self.trajectory.steps().len() * self.shares.len() } else { 0 }
+        if self.options.gradient { self.trajectory.steps().len() * self.shares.len() } else { 0 }
     }
 
-    /// Rows of a block, and how many blocks may be worked on at a time.
+    /// Rows of a block and the number of blocks at the same time.
     fn block_shape(&self, threads: usize) -> (usize, usize) {
         let powers = self.parts.powers.iter().filter(|p| p.exponent > 1).count();
-        // A power passes through one block more than it keeps.
+        // Computing powers takes one block more than keeping them.
         let temporary = powers + usize::from(powers > 0);
-        let kept = if self.asked.gradient { self.trajectory.steps().len() } else { 1 };
+        let kept = if self.options.gradient { self.trajectory.steps().len() } else { 1 };
         let column_bytes = self.trajectory.n().saturating_mul((kept + 1 + temporary) * size_of::<T>());
         let width = (MEMORY_BUDGET / column_bytes.max(1)).clamp(1, BLOCK_ROWS);
         (width, (MEMORY_BUDGET / (width * column_bytes + PATCH_BYTES.min(self.matrix_bytes()))).clamp(1, threads))
     }
 
-    /// What a copy of the walks and of their transposes takes.
+    /// Bytes of a copy of the walks and of their transposes.
     fn matrix_bytes(&self) -> usize {
         let entries: usize = self.trajectory.set().walks().iter().map(|walk| walk.matrix().nnz()).sum();
         2 * entries * (size_of::<u32>() + size_of::<T>())
@@ -180,8 +181,8 @@ impl<'a, T: Real> Evaluation<'a, T> {
             let reached = &mut next[..patch.reach[s + 1] * cols];
             let last = TallRef::new(&blocks[blocks.len() - 1], cols);
             local.apply_step(step, last, Direction::Transposed, reached, exec)?;
-            // The units of Z_0 are never read again: their inner products are single entries.
-            if s == 0 || !self.asked.gradient {
+            // Z_0 is not needed again: inner products with its unit vectors are single entries.
+            if s == 0 || !self.options.gradient {
                 blocks.clear();
             }
             blocks.push(next);
@@ -212,7 +213,8 @@ impl<'a, T: Real> Evaluation<'a, T> {
         Ok(ContrastiveLoss { loss, gradient })
     }
 
-    /// The loss of the rows of `W` in the columns of `z`, which become the derivatives of the loss by them.
+    /// The loss of the rows of `W` in the columns of `z`. The derivatives of the loss replace the
+    /// columns.
     fn score(&self, rows: &[usize], patch: &Patch<'_, T>, z: &mut [T], exec: &Exec) -> Result<f64> {
         let cols = rows.len();
         let n = self.trajectory.n() as f64;
@@ -220,28 +222,24 @@ impl<'a, T: Real> Evaluation<'a, T> {
         let mut attraction = 0.0;
         for (c, column) in columns.iter().enumerate() {
             attraction += column.pulls.iter().map(|&(p, w)| w * z[p * cols + c].to_f64()).sum::<f64>();
-            // exp is then 0: the point itself drops out of every sum over k != i.
+            // exp(-inf) = 0 removes the point itself from the sums over k != i.
             z[patch.starts[c] * cols + c] = -T::INFINITY;
         }
-        // Points out of reach have W_ik = 0 and count in N.
+        // Points out of reach have W_ik = 0.
         let unseen = n - (z.len() / cols) as f64;
-        let sums = map_pieces(
-            z,
-            cols,
-            || (vec![0.0; cols], vec![f64::NEG_INFINITY; cols]),
-            exec,
-            |piece, (sums, tops)| {
-                for line in piece.chunks_exact(cols) {
-                    add_expm1(line, sums);
-                    tops.iter_mut().zip(line).for_each(|(top, v)| *top = top.max(v.to_f64()));
-                }
-            },
-        )?;
+        let sums = exec.map_pieces(z, PIECE_POINTS * cols, |_, piece| {
+            let (mut sums, mut tops) = (vec![0.0; cols], vec![f64::NEG_INFINITY; cols]);
+            for line in piece.chunks_exact(cols) {
+                add_expm1(line, &mut sums);
+                tops.iter_mut().zip(line).for_each(|(top, v)| *top = top.max(v.to_f64()));
+            }
+            Ok((sums, tops))
+        })?;
         for (c, column) in columns.iter_mut().enumerate() {
             let sum = sums.iter().map(|s| s.0[c]).fold(0.0, |a, b| a + b);
             let top = sums.iter().map(|s| s.1[c]).fold(if unseen > 0.0 { 0.0 } else { f64::NEG_INFINITY }, f64::max);
-            // Rows of W are mostly tiny: what they add to N would be lost in a sum of exponentials. Weights far off the
-            // simplex need the other way, where nothing overflows.
+            // Entries of W are mostly tiny, and a sum of exponentials would lose them: expm1 keeps
+            // them. Weights far off the simplex need the shifted form, which does not overflow.
             if top.abs() <= 1.0 {
                 column.sum = n + sum;
             } else {
@@ -251,21 +249,15 @@ impl<'a, T: Real> Evaluation<'a, T> {
             }
         }
         let loss = columns.iter().map(|column| column.degree * (column.shift + column.sum.ln())).sum::<f64>();
-        if self.asked.gradient {
+        if self.options.gradient {
             let scales: Vec<f64> = columns.iter().map(|column| column.degree / column.sum).collect();
-            map_pieces(
-                z,
-                cols,
-                || (),
-                exec,
-                |piece, ()| {
-                    for line in piece.chunks_exact_mut(cols) {
-                        for ((v, column), scale) in line.iter_mut().zip(&columns).zip(&scales) {
-                            *v = T::from_f64(scale * (1.0 + expm1(v.to_f64() - column.shift)));
-                        }
+            exec.each_piece(z, PIECE_POINTS * cols, |_, piece| {
+                for line in piece.chunks_exact_mut(cols) {
+                    for ((v, column), scale) in line.iter_mut().zip(&columns).zip(&scales) {
+                        *v = T::from_f64(scale * (1.0 + expm1(v.to_f64() - column.shift)));
                     }
-                },
-            )?;
+                }
+            })?;
             for (c, column) in columns.iter().enumerate() {
                 for &(p, w) in &column.pulls {
                     z[p * cols + c] = T::from_f64(z[p * cols + c].to_f64() - w);
@@ -275,12 +267,12 @@ impl<'a, T: Real> Evaluation<'a, T> {
         Ok(loss - attraction)
     }
 
-    /// The neighbours of a point in all views.
+    /// Collects the neighbours of a point in all views.
     fn column(&self, row: usize, patch: &Patch<'_, T>) -> Column {
         let mut column = Column { degree: 0.0, pulls: Vec::new(), shift: 0.0, sum: 0.0 };
-        for (walk, &w) in self.trajectory.set().walks().iter().zip(self.asked.view_weights) {
+        for (walk, &w) in self.trajectory.set().walks().iter().zip(self.options.view_weights) {
             let neighbours = walk.matrix().row(row).0.iter().map(|&j| j as usize);
-            for j in neighbours.filter(|&j| self.asked.include_self || j != row) {
+            for j in neighbours.filter(|&j| self.options.include_self || j != row) {
                 column.degree += w;
                 column.pulls.extend(patch.position(j).map(|p| (p, w)));
             }
@@ -288,7 +280,8 @@ impl<'a, T: Real> Evaluation<'a, T> {
         column
     }
 
-    /// `behind` holds `Z_(s-1)` and receives `B_(s-1)`; `ahead` is `B_s`. Returns the inner products of all parts.
+    /// Replaces `Z_(s-1)` in `behind` by `B_(s-1)`, `ahead` being `B_s`, and returns the inner
+    /// products.
     fn pull_back(
         &self,
         local: &Trajectory<'_, T>,
@@ -346,7 +339,8 @@ impl<'a, T: Real> Evaluation<'a, T> {
         Ok(total)
     }
 
-    /// The inner products with `Z_0`, a unit in each column: single entries of the products with `B_1`.
+    /// The inner products with the unit vectors of `Z_0`: single entries of the products with
+    /// `B_1`.
     fn pull_to_start(
         &self,
         local: &Trajectory<'_, T>,
@@ -384,32 +378,10 @@ struct Column {
     shift: f64,
 }
 
-/// Calls `work(piece, result)` for pieces of the block, in parallel; results in order.
-fn map_pieces<T: Real, R: Send>(
-    block: &mut [T],
-    cols: usize,
-    start: impl Fn() -> R,
-    exec: &Exec,
-    work: impl Fn(&mut [T], &mut R) + Sync + Send,
-) -> Result<Vec<R>> {
-    let mut pieces: Vec<_> = block.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, start())).collect();
-    exec.for_pieces(
-        &mut pieces,
-        1,
-        || (),
-        |_, piece, ()| -> Result<()> {
-            let (piece, result) = &mut piece[0];
-            work(piece, result);
-            Ok(())
-        },
-    )?;
-    Ok(pieces.into_iter().map(|(_, result)| result).collect())
-}
-
-/// Numbers up to this have `expm1` by its series.
+/// Below this magnitude `expm1` is computed by its series.
 const SERIES_BELOW: f64 = 1.0 / 32.0;
 
-/// `exp(x) - 1` for small `x`: what the series leaves out is below the roundoff of its first term.
+/// `exp(x) - 1` for small `x`. The truncation error is below the roundoff of the first term.
 #[inline(always)]
 fn expm1_series(x: f64) -> f64 {
     let tail = 1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 6.0 * (1.0 + x / 7.0)));
@@ -421,7 +393,8 @@ fn expm1(x: f64) -> f64 {
     if x.abs() < SERIES_BELOW { expm1_series(x) } else { x.exp_m1() }
 }
 
-/// `sums += expm1(line)`. Lines of tiny numbers are most of a block; the series goes through them in vectors.
+/// `sums += expm1(line)`. Most lines hold tiny numbers, for which the series runs in vector
+/// instructions.
 #[inline(always)]
 fn add_expm1<T: Real>(line: &[T], sums: &mut [f64]) {
     let small = line.iter().fold(true, |small, v| small & (v.to_f64().abs() < SERIES_BELOW));

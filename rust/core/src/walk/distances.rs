@@ -1,4 +1,10 @@
-//! What a trajectory says of its points: where its mass comes to rest, and how far apart two points are.
+//! The stationary distribution and the diffusion distances of a trajectory.
+//!
+//! ```text
+//! pi = W^T pi,   D(i, j)^2 = sum_k (W_ik - W_jk)^2 / pi_k
+//! ```
+//!
+//! Reference: Coifman and Lafon 2006, doi:10.1016/j.acha.2006.04.006.
 
 use crate::ground::block::Block;
 use crate::ground::exec::Exec;
@@ -6,19 +12,19 @@ use crate::walk::trajectory::Trajectory;
 use crate::walk::transition::Direction;
 use crate::{Error, Real, Result};
 
-/// A stationary distribution and how it was reached.
+/// A stationary distribution and its accuracy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stationary {
-    /// The distribution, summing to 1.
+    /// The distribution; it sums to 1.
     pub distribution: Vec<f64>,
     /// `|W^T pi - pi|_1` of the last iteration.
     pub residual: f64,
-    /// Number of times that the whole trajectory was applied.
+    /// Number of products with the whole trajectory.
     pub iterations: usize,
 }
 
 impl<T: Real> Trajectory<'_, T> {
-    /// Power iteration `pi <- W^T pi` from the uniform distribution, until `|W^T pi - pi|_1 <= tolerance`.
+    /// Iterates `pi <- W^T pi` from the uniform distribution until `|W^T pi - pi|_1 <= tolerance`.
     pub fn stationary_distribution(&self, tolerance: f64, max_iterations: usize, exec: &Exec) -> Result<Stationary> {
         let n = self.n();
         let mut pi = vec![T::from_f64(1.0 / n as f64); n];
@@ -38,10 +44,11 @@ impl<T: Real> Trajectory<'_, T> {
         Ok(Stationary { distribution, residual, iterations })
     }
 
-    /// Distances `sqrt(sum_k inverse_weight_k (W_ik - W_jk)^2)` between the chosen rows of `W`, as an `m x m` matrix.
+    /// Distances `sqrt(sum_k inverse_weight_k (W_ik - W_jk)^2)` between the chosen rows of `W`, as
+    /// an `m x m` matrix.
     ///
-    /// Rows come from one transposed pass over unit vectors (`N * m` elements); differences are squared directly, so that
-    /// equal rows are exactly 0 apart and near ones lose nothing to cancellation.
+    /// Rows come from one transposed pass over unit vectors (`N * m` elements). Differences are
+    /// squared directly, so equal rows have distance 0 and near rows suffer no cancellation.
     pub fn diffusion_distances(
         &self,
         rows: &[usize],
@@ -60,28 +67,22 @@ impl<T: Real> Trajectory<'_, T> {
         let mut w = Block::zeros(n * m);
         self.apply(&units, m, Direction::Transposed, &mut w, exec)?;
         drop(units);
-        let mut distances = vec![0.0; m * m];
-        exec.for_pieces(
-            &mut distances,
-            m,
-            || (),
-            |first, line, ()| -> Result<()> {
-                let i = first / m;
-                for (k, states) in w.chunks_exact(m).enumerate() {
-                    let weight = inverse_weights.map_or(1.0, |w| w[k]);
-                    let own = states[i].to_f64();
-                    for (sum, &other) in line.iter_mut().zip(states) {
-                        let difference = own - other.to_f64();
-                        *sum += weight * (difference * difference);
-                    }
-                    if k % 65_536 == 0 {
-                        exec.check()?;
-                    }
+        let lines = exec.map(m, |i| {
+            let mut line = vec![0.0; m];
+            for (k, states) in w.chunks_exact(m).enumerate() {
+                let weight = inverse_weights.map_or(1.0, |w| w[k]);
+                let own = states[i].to_f64();
+                for (sum, &other) in line.iter_mut().zip(states) {
+                    let difference = own - other.to_f64();
+                    *sum += weight * (difference * difference);
                 }
-                line.iter_mut().for_each(|d| *d = d.sqrt());
-                Ok(())
-            },
-        )?;
-        Ok(distances)
+                if k % 65_536 == 0 {
+                    exec.check()?;
+                }
+            }
+            line.iter_mut().for_each(|d: &mut f64| *d = d.sqrt());
+            Ok(line)
+        })?;
+        Ok(lines.concat())
     }
 }

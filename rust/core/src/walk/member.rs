@@ -4,8 +4,8 @@
 //! W = identity * I + uniform * 11^T / N + sum_p weight_p P_(base_p)^(exponent_p)
 //! ```
 //!
-//! Every member reduces to these three kinds of parts, so a step of any weights over any members is one list of powers and two
-//! numbers.
+//! Every member reduces to these parts, so a step of any weights is two numbers and a list of
+//! powers.
 
 /// Where a teleporting walk jumps to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,8 @@ pub struct Power {
     pub weight: f64,
 }
 
-/// One step of a trajectory: `identity * I + uniform * 11^T / N + sum of powers`. The shares add up to 1.
+/// One step of a trajectory: `identity * I + uniform * 11^T / N + sum of powers`. The shares add up
+/// to 1.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
     /// Share of the idle step.

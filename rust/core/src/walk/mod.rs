@@ -1,4 +1,14 @@
-//! Random walks: transition matrices, operator sets, and trajectories with what is computed from them directly.
+//! Random walks: transition matrices, operator sets and trajectories.
+//!
+//! | file | content |
+//! |---|---|
+//! | `transition` | `P = D^-1 K`, sparse and row-stochastic |
+//! | `member` | members of an operator set and the steps that they combine to |
+//! | `operator_set` | stored walks and members |
+//! | `trajectory` | products of steps, applied to blocks of vectors |
+//! | `product` | the product of a trajectory as a sparse matrix |
+//! | `distances` | stationary distribution and diffusion distances |
+//! | `contrastive`, `patch` | the contrastive loss and its gradient |
 
 pub(crate) mod contrastive;
 pub(crate) mod distances;

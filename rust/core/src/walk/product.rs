@@ -1,9 +1,9 @@
-//! The product of a trajectory as a sparse matrix, on request.
+//! The product of a trajectory as a sparse matrix.
 //!
-//! Row `i` of `W = W_t ... W_1` is `e_i^T W_t ... W_1`: a sparse vector pushed through the factors from the left. Rows are
-//! independent, so no intermediate matrix is formed and rows are computed in parallel; a thread needs one dense
-//! accumulator of `N` elements. The work is that of the exact product whatever is pruned at the end; pruning after each
-//! step bounds it, at the price of an approximation that compounds.
+//! Row `i` of `W = W_t ... W_1` is `e_i^T W_t ... W_1`, a sparse vector that is multiplied by the
+//! factors from the left. Rows are independent: they are computed in parallel, each thread with one
+//! dense accumulator of `N` elements, and no intermediate matrix is formed. Pruning of the finished
+//! rows does not reduce the work. Pruning after each step does, but its errors accumulate.
 
 use crate::ground::csr::{Csr, RowBlock};
 use crate::ground::exec::Exec;
@@ -12,24 +12,24 @@ use crate::walk::operator_set::OperatorSet;
 use crate::walk::trajectory::Trajectory;
 use crate::{Error, Real, Result};
 
-/// Rows computed by one thread at a time.
+/// Rows that one thread computes at a time.
 const ROWS_PER_BLOCK: usize = 256;
-/// Rows computed ahead to estimate the size of the product.
+/// Rows from which the size of the product is estimated.
 const SAMPLED_ROWS: usize = 64;
 
-/// Which entries of a row are kept; what is kept is rescaled to sum to 1.
+/// Which entries of a row are kept. They are rescaled to sum to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pruning {
-    /// Entries below this are dropped (the row's largest never is).
+    /// Entries below this are dropped, except the largest of the row.
     pub below: f64,
-    /// At most this many of the largest are kept, ties to the smaller column.
+    /// Number of largest entries that are kept. Ties go to the smaller column.
     pub top: Option<usize>,
-    /// Prune after every step, not only the finished row.
+    /// Whether rows are pruned after every step.
     pub each_step: bool,
 }
 
 impl Pruning {
-    /// Keep everything.
+    /// All entries are kept.
     pub const NONE: Self = Self { below: 0.0, top: None, each_step: false };
 
     fn is_none(&self) -> bool {
@@ -38,7 +38,7 @@ impl Pruning {
 }
 
 impl<T: Real> Trajectory<'_, T> {
-    /// The product, pruned; [`Error::Memory`] with an estimate when it would exceed `memory_limit` bytes.
+    /// The pruned product; [`Error::Memory`] with an estimate if it exceeds `memory_limit` bytes.
     pub fn to_sparse(&self, pruning: Pruning, memory_limit: u64, exec: &Exec) -> Result<Csr<T>> {
         let n = self.n();
         self.check_fits(pruning, memory_limit, exec)?;
@@ -59,7 +59,7 @@ impl<T: Real> Trajectory<'_, T> {
         Ok(Csr::from_row_blocks(n, blocks))
     }
 
-    /// Estimates the size from evenly spaced rows before anything large is allocated.
+    /// Estimates the size from evenly spaced rows.
     fn check_fits(&self, pruning: Pruning, limit: u64, exec: &Exec) -> Result<()> {
         let n = self.n();
         let sampled = SAMPLED_ROWS.min(n);
@@ -73,7 +73,7 @@ impl<T: Real> Trajectory<'_, T> {
         if needed > limit { Err(Error::Memory { needed, limit }) } else { Ok(()) }
     }
 
-    /// Row `i` of the product, left in `row.entries` by ascending column.
+    /// Computes row `i` of the product in `row.entries`, by ascending column.
     fn compute_row(&self, i: usize, pruning: Pruning, row: &mut SparseRow) {
         row.start_at(i);
         for (s, step) in self.steps().iter().rev().enumerate() {
@@ -86,7 +86,7 @@ impl<T: Real> Trajectory<'_, T> {
     }
 }
 
-/// A sparse row vector and the dense accumulator for its next product. Double precision, whatever the matrices hold.
+/// A sparse row vector and the dense accumulator for its next product, in double precision.
 struct SparseRow {
     entries: Vec<(u32, f64)>,
     accumulator: Vec<f64>,
@@ -145,7 +145,8 @@ impl SparseRow {
         self.entries = entries;
     }
 
-    /// Moves the accumulated sums to `vector` by ascending column, leaving out what underflowed to zero.
+    /// Moves the accumulated sums to `vector` by ascending column, without those that underflowed
+    /// to 0.
     fn take_accumulated(&mut self, vector: &mut Vec<(u32, f64)>) {
         vector.clear();
         self.touched.sort_unstable();

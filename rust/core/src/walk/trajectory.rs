@@ -1,8 +1,11 @@
-//! Products of steps, `W = W_t ... W_1`, applied factor by factor to blocks of vectors.
+//! Trajectories `W = W_t ... W_1`, applied step by step to blocks of vectors.
 //!
-//! `W B` runs the steps first to last, `W^T B` last to first. A pass costs `t * nnz * cols` multiplications and two blocks
-//! of `N * cols` elements (one more for each extra power in a step); wide inputs are cut into panels, so memory does not grow
-//! with the number of columns.
+//! `W B` runs the steps from first to last, `W^T B` from last to first. The product is never
+//! formed. A pass costs `t * nnz * cols` multiplications and two blocks of `N * cols` elements, and
+//! one more block for each extra power in a step. Wide inputs are cut into panels, so memory does
+//! not grow with the number of columns.
+//!
+//! Reference: the method's paper, arXiv:2512.01484.
 
 use std::sync::Arc;
 
@@ -15,16 +18,18 @@ use crate::walk::operator_set::OperatorSet;
 use crate::walk::transition::{Direction, Transition};
 use crate::{Error, Real, Result};
 
-/// Blocks up to this many columns go through the chain in one piece.
+/// Blocks of up to this many columns are processed as one panel.
 const WHOLE_COLUMNS: usize = 64;
-/// Columns of a panel of a wider block: a full tile of the kernel.
+/// Columns of a panel of a wider block: a tile of the kernel.
 const PANEL_COLUMNS: usize = 32;
-/// Larger blocks go through it in panels with rows of so many bytes: of wider ones not even the rows of a cluster fit a cache. (64
-/// single-precision columns of a million blobs: 0.5 to 0.7 s a step as they are, 0.4 in two panels.)
+/// Bytes from which on a block is cut into panels of [`PANEL_ROW`], because wider rows of one
+/// cluster do not fit a cache. (64 single-precision columns of a million blobs: 0.5 to 0.7 s per
+/// step as one block, 0.4 s in two panels.)
 const LARGE_BLOCK: usize = 128 << 20;
+/// Bytes of a row of a panel of a large block.
 const PANEL_ROW: usize = 128;
 
-/// A word or a convex trajectory over an operator set.
+/// A product of steps over an operator set.
 #[derive(Debug, Clone)]
 pub struct Trajectory<'a, T> {
     set: &'a OperatorSet<T>,
@@ -32,7 +37,7 @@ pub struct Trajectory<'a, T> {
 }
 
 impl<'a, T: Real> Trajectory<'a, T> {
-    /// The trajectory whose `s`-th step has the weights of row `s` (row-major, one column for each member).
+    /// The trajectory whose step `s` has the weights of row `s` (row-major, one column per member).
     pub fn new(set: &'a OperatorSet<T>, weights: &[f64]) -> Result<Self> {
         let steps: Vec<Step> =
             weights.chunks(set.members().len().max(1)).map(|row| set.step(row)).collect::<Result<_>>()?;
@@ -42,7 +47,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(Self { set, steps })
     }
 
-    /// The trajectory that takes a step of each of these members, the first one first.
+    /// The trajectory with one member at each step, the first step first.
     pub fn of_sequence(set: &'a OperatorSet<T>, sequence: &[u16]) -> Result<Self> {
         let members = set.members().len();
         let mut weights = vec![0.0; sequence.len() * members];
@@ -55,13 +60,13 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Self::new(set, &weights)
     }
 
-    /// One step of a stored matrix.
+    /// One step of a stored walk.
     pub(crate) fn of_walk(set: &'a OperatorSet<T>, base: usize) -> Self {
         let step = Step { powers: vec![Power { base, exponent: 1, weight: 1.0 }], ..Step::default() };
         Self { set, steps: vec![step] }
     }
 
-    /// The stored matrix that every step consists of, if there is one.
+    /// The stored walk of which every step consists, if there is one.
     #[must_use]
     pub fn repeated_walk(&self) -> Option<usize> {
         let walk_of = |step: &Step| match step.powers[..] {
@@ -72,7 +77,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         self.steps.iter().all(|step| walk_of(step) == Some(first)).then_some(first)
     }
 
-    /// The same steps over another set with as many matrices.
+    /// The same steps over another set with the same number of walks.
     pub(crate) fn over<'b>(&self, set: &'b OperatorSet<T>) -> Trajectory<'b, T> {
         Trajectory { set, steps: self.steps.clone() }
     }
@@ -95,13 +100,14 @@ impl<'a, T: Real> Trajectory<'a, T> {
         &self.steps
     }
 
-    /// The trajectory `times` times over, `W^times`; `times` must be positive.
+    /// `W^times`; `times` must be positive.
     #[must_use]
     pub(crate) fn power(&self, times: usize) -> Self {
         Self { set: self.set, steps: vec![&self.steps[..]; times].concat() }
     }
 
-    /// `W x` or `W^T x` for a row-major block of `cols` columns, written to `out` of the same shape.
+    /// `W x` or `W^T x` for a row-major block of `cols` columns, written to `out` of the same
+    /// shape.
     pub fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         Error::check_size("elements of the block", self.n() * cols, x.len())?;
         Error::check_size("elements of the output", x.len(), out.len())?;
@@ -121,7 +127,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(())
     }
 
-    /// Columns of a panel of a block.
+    /// Columns of a panel of a block of `cols` columns.
     fn columns_together(&self, cols: usize) -> usize {
         if self.n() * cols * size_of::<T>() > LARGE_BLOCK {
             PANEL_ROW / size_of::<T>()
@@ -132,13 +138,14 @@ impl<'a, T: Real> Trajectory<'a, T> {
         }
     }
 
-    /// The second block that several steps need, and transposed ones for the first diagonal.
+    /// The second block of a product of several steps. Transposed steps need it for the first
+    /// diagonal.
     fn spare(&self, cols: usize, direction: Direction) -> Block<T> {
         let is_needed = self.steps.len() > 1 || direction == Direction::Transposed;
         Block::unset(if is_needed { self.n() * cols } else { 0 })
     }
 
-    /// The walks of a word whose steps are single reversible ones.
+    /// The walks of a sequence whose members are reversible walks.
     fn reversible_sequence(&self) -> Option<Vec<&Transition<T>>> {
         let walk_of = |step: &Step| match step.powers[..] {
             [Power { base, exponent: 1, weight: 1.0 }] if step.identity == 0.0 && step.uniform == 0.0 => {
@@ -149,7 +156,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
         self.steps.iter().map(walk_of).collect()
     }
 
-    /// The chain on one panel, alternating between `out` and a spare block so that the last step writes `out`.
+    /// Applies all steps to one panel, alternating between `out` and a spare block. The last step
+    /// writes `out`.
     fn apply_panel(&self, x: TallRef<'_, T>, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         let spare = &mut self.spare(x.cols, direction)[..];
         let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
@@ -168,8 +176,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(())
     }
 
-    /// For each power the block that its last factor is applied to, `P^(s-1) x`; None stands for `x` itself. Lower powers
-    /// on the way are computed once each, and only those are kept.
+    /// For each power `P^s` the input of its last factor, `P^(s-1) x`; None is `x` itself. Powers
+    /// of one walk share their lower powers.
     pub(crate) fn lower_powers(
         &self,
         powers: &[Power],
@@ -196,7 +204,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Ok(lower)
     }
 
-    /// One step, as many rows of it as `out` has room for.
+    /// Applies one step and writes the rows that `out` has.
     pub(crate) fn apply_step(
         &self,
         step: &Step,
@@ -226,7 +234,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
             let terms: Vec<_> = factors().map(|(walk, weight, input)| walk.term(weight, direction, input)).collect();
             return sparse_step(&terms, remainder, x.cols, out, exec);
         }
-        // One after the other: each walk has an input of its own, and the rows of two would compete for the cache.
+        // One walk after another: each has its own input, and the rows of two would compete for the
+        // cache.
         for (walk, weight, input) in factors() {
             let prepared = walk.prepare(direction, input, exec)?;
             let term = walk.term(weight, direction, prepared.as_deref().unwrap_or(input));
@@ -237,8 +246,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 }
 
-/// `P_1^T ... P_t^T x` with `P^T = D P D^-1`: the first `D^-1` is applied to a copy of `x`, every other diagonal to what a step
-/// writes. The first step writes `target`, the next one `source`, and so on.
+/// `P_1^T ... P_t^T x` with `P^T = D P D^-1`. The first `D^-1` is applied to a copy of `x`, every
+/// other diagonal to the rows that a step writes. Steps write `target` and `source` in turn.
 fn transposed_sequence<'b, T: Real>(
     walks: &[&Transition<T>],
     x: TallRef<'_, T>,

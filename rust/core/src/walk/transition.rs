@@ -1,4 +1,11 @@
-//! Row-stochastic matrices: the steps that a walk can take.
+//! Transition matrices of random walks.
+//!
+//! ```text
+//! P = D^-1 K,   P^T = D P D^-1        (K symmetric: a reversible walk)
+//! ```
+//!
+//! A reversible walk keeps its degrees `D`, from which transposed products follow without a second
+//! copy of the entries. Any other row-stochastic matrix is transposed once, at the first need.
 
 use std::sync::OnceLock;
 
@@ -10,13 +17,23 @@ use crate::ground::sparse_step::Term;
 use crate::ground::tall::scale_rows;
 use crate::{Error, Real, Result};
 
-/// Which way a matrix is applied to a block of column vectors.
+/// Whether a matrix or its transpose is applied to a block of column vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// `P x`: averages of functions.
+    /// `P x`: means of functions.
     Forward,
-    /// `P^T x`: where mass goes.
+    /// `P^T x`: transport of mass.
     Transposed,
+}
+
+impl Direction {
+    /// The other direction.
+    pub(crate) fn flipped(self) -> Self {
+        match self {
+            Self::Forward => Self::Transposed,
+            Self::Transposed => Self::Forward,
+        }
+    }
 }
 
 /// `D` and `D^-1` of a reversible walk `P = D^-1 K`.
@@ -27,9 +44,10 @@ struct Degrees<T> {
 }
 
 impl<T: Real> Degrees<T> {
-    /// None where degrees are so uneven that some leave the range of `T`: the explicit transpose then serves.
+    /// None if some degrees leave the range of `T`. The walk then uses an explicit transpose.
     ///
-    /// The inverse follows from the rounded degrees, so that a walk read back from storage is the same to the last bit.
+    /// The inverse is computed from the rounded degrees, so a stored walk is restored to the last
+    /// bit.
     fn new(degrees: Vec<T>) -> Option<Self> {
         let inverse: Vec<T> = degrees.iter().map(|d| T::from_f64(1.0 / d.to_f64())).collect();
         let is_normal = |v: &T| (T::TINY..f64::INFINITY).contains(&v.to_f64());
@@ -37,12 +55,13 @@ impl<T: Real> Degrees<T> {
     }
 }
 
-/// `q_i^-alpha` up to a common factor, `q` the row sums of an affinity: what anisotropic normalisation multiplies by.
+/// The factors `q_i^-alpha` of the anisotropic normalization, `q` the row sums of an affinity, up
+/// to a common factor.
 pub fn density_factors<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Vec<f64>> {
     Ok(relative_densities(affinity, anisotropy, exec)?.0)
 }
 
-/// `(q_i / largest q)^-alpha` and the largest `q`: the common factor changes no walk, but could leave the range.
+/// `(q_i / max q)^-alpha` and `max q`. The common factor changes no walk but could overflow.
 fn relative_densities<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) -> Result<(Vec<f64>, f64)> {
     let sums = affinity.row_sums(exec)?;
     let largest = sums.iter().copied().fold(0.0, f64::max);
@@ -50,9 +69,6 @@ fn relative_densities<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) 
 }
 
 /// A square sparse matrix whose rows are non-negative and sum to 1.
-///
-/// A walk made from a symmetric affinity is reversible and keeps its degrees, from which transposed products follow
-/// without a second copy; any other matrix gets an explicit transpose the first time that one is needed.
 #[derive(Debug)]
 pub struct Transition<T> {
     matrix: Csr<T>,
@@ -61,12 +77,12 @@ pub struct Transition<T> {
 }
 
 impl<T: Real> Transition<T> {
-    /// `P = D^-1 K` for a symmetric non-negative affinity `K` (symmetry is the caller's to ensure).
+    /// `P = D^-1 K` for a non-negative affinity `K`, whose symmetry the caller ensures.
     ///
-    /// With `anisotropy` alpha, `K` is first replaced by `K_ij / (q_i q_j)^alpha`, `q` its row sums.
+    /// With `anisotropy` alpha, `K_ij / (q_i q_j)^alpha` replaces `K_ij`, `q` the row sums of `K`.
     pub fn from_symmetric(mut affinity: Csr<T>, anisotropy: f64, exec: &Exec) -> Result<Self> {
         Error::check_size("affinity columns", affinity.n_rows(), affinity.n_cols())?;
-        // What the affinity is multiplied by on the way.
+        // The normalized affinity is this times the true one.
         let mut factor = 1.0;
         if anisotropy != 0.0 {
             let (density, largest) = relative_densities(&affinity, anisotropy, exec)?;
@@ -80,14 +96,14 @@ impl<T: Real> Transition<T> {
                 sums[row]
             )));
         }
-        // Up to a common factor where the sums themselves would leave the range.
+        // Up to a common factor if the sums leave the range of the element type.
         let largest = sums.iter().copied().fold(0.0, f64::max);
         let of = |scale: f64| Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
         let degrees = of(factor).or_else(|| of(largest));
         Ok(Self { matrix: affinity, degrees, transpose: OnceLock::new() })
     }
 
-    /// A row-stochastic matrix; its rows are divided by their sums, which must be within `tolerance` of 1.
+    /// A matrix whose row sums are within `tolerance` of 1. Rows are divided by their sums.
     pub fn from_stochastic(mut matrix: Csr<T>, tolerance: f64, exec: &Exec) -> Result<Self> {
         Error::check_size("transition columns", matrix.n_rows(), matrix.n_cols())?;
         if let Some(k) = matrix.values().iter().position(|v| !(v.to_f64() >= 0.0 && v.to_f64().is_finite())) {
@@ -106,7 +122,7 @@ impl<T: Real> Transition<T> {
         Ok(Self { matrix, degrees: None, transpose: OnceLock::new() })
     }
 
-    /// A matrix taken back from where [`Self::matrix`] and [`Self::degrees`] were stored.
+    /// A walk from stored [`Self::matrix`] and [`Self::degrees`].
     pub fn restore(matrix: Csr<T>, degrees: Option<Vec<T>>) -> Result<Self> {
         Error::check_size("transition columns", matrix.n_rows(), matrix.n_cols())?;
         if let Some(d) = &degrees {
@@ -118,7 +134,7 @@ impl<T: Real> Transition<T> {
     /// The same walk with its points in another order.
     pub(crate) fn permuted(&self, Permutation { order, places }: &Permutation, exec: &Exec) -> Result<Self> {
         let degrees = self.degrees().map(|d| order.iter().map(|&point| d[point as usize]).collect());
-        Self::restore(self.matrix.renumbered(order, places, exec)?, degrees)
+        Self::restore(self.matrix.submatrix(order, places, exec)?, degrees)
     }
 
     /// The same walk rounded to single precision.
@@ -136,7 +152,8 @@ impl<T: Real> Transition<T> {
         &self.matrix
     }
 
-    /// The degrees, the row sums of `K`, for a reversible walk; up to a common factor for affinities of extreme scale.
+    /// The row sums of `K` for a reversible walk, up to a common factor for affinities of extreme
+    /// scale.
     #[must_use]
     pub fn degrees(&self) -> Option<&[T]> {
         self.degrees.as_ref().map(|d| d.degrees.as_slice())
@@ -153,7 +170,7 @@ impl<T: Real> Transition<T> {
         self.matrix.n_rows()
     }
 
-    /// What the matrix is applied to in a step, if that is not the block itself: `D^-1 x` on the transposed way of a reversible
+    /// The input of the kernel if it is not `x` itself: `D^-1 x` for the transpose of a reversible
     /// walk.
     pub(crate) fn prepare(&self, direction: Direction, x: &[T], exec: &Exec) -> Result<Option<Block<T>>> {
         match (direction, self.diagonals()) {
@@ -166,7 +183,8 @@ impl<T: Real> Transition<T> {
         }
     }
 
-    /// The kernel's term for `weight * P x` or `weight * P^T x`, with `input` as [`Self::prepare`] made it from `x`.
+    /// The term of the kernel for `weight * P x` or `weight * P^T x`, `input` from
+    /// [`Self::prepare`].
     pub(crate) fn term<'a>(&'a self, weight: T, direction: Direction, input: &'a [T]) -> Term<'a, T> {
         let (matrix, scale) = match (direction, &self.degrees) {
             (Direction::Forward, _) => (&self.matrix, None),

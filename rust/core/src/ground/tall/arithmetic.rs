@@ -1,4 +1,5 @@
-//! Arithmetic on tall blocks. Every function costs one pass over its blocks; sums run in double precision.
+//! Arithmetic on tall blocks. Every function costs one pass over its blocks; sums run in double
+//! precision.
 
 use mdt_dense::{Accum, MatMut, MatRef, Product};
 
@@ -7,7 +8,8 @@ use crate::ground::exec::Exec;
 use crate::ground::random::Stream;
 use crate::{Real, Result};
 
-/// Rows that are converted to double precision and multiplied at a time: two blocks of them stay in cache.
+/// Rows that are converted to double precision and multiplied at a time: two blocks of them stay in
+/// cache.
 const FEW_ROWS: usize = 256;
 
 /// A block of random signs. Column `c` comes from the stream with key `key + c`.
@@ -57,8 +59,8 @@ pub(crate) fn column_sums<T: Real>(
     })
 }
 
-/// The `len` sums to which `add(first, rows, sums)` adds for each piece of rows, `first` the index of its first row. Pieces
-/// are added in order.
+/// The `len` sums to which `add(first, rows, sums)` adds for each piece of rows, `first` the index
+/// of its first row. Pieces are added in order.
 fn sum_pieces<T: Real>(
     x: TallRef<'_, T>,
     len: usize,

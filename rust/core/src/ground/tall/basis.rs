@@ -4,11 +4,12 @@
 //! Y = Q C + Y' F,   Q^T Y' = 0,   Y'^T Y' = I
 //! ```
 //!
-//! [`Basis::orthonormalize`] computes `Y'`, `C` and `F` for a new block `Y`. A pass removes `Q Q^T Y` and divides by the square
-//! root of the Gram matrix of the rest, whose eigenvectors also show directions that are nearly lost. Products run in the element
-//! type on a few rows and are added in double precision. One pass costs `4 n m b` flops for the products with `m` columns of the
-//! basis and as many for their removal, `b` the width of the block; changing a block and measuring the result share a pass.
-//! Two or three passes are usual.
+//! [`Basis::orthonormalize`] computes `Y'`, `C` and `F` for a new block `Y`. A pass removes
+//! `Q Q^T Y` and divides by the square root of the Gram matrix of the rest, whose eigenvectors also
+//! show directions that are nearly lost. Products run in the element type on a few rows and are
+//! added in double precision. A pass costs `4 n m b` flops, `b` the width of the block: the
+//! products with `m` columns of the basis and their removal. Two passes are usual, and a third one
+//! follows if the second finds more than rounding.
 //!
 //! Blocks of the basis are kept as they are appended: nothing is copied or reserved.
 
@@ -24,8 +25,8 @@ use crate::{Error, Real, Result};
 /// Rows that are multiplied at a time: two blocks of them stay in cache.
 const ROWS: usize = 256;
 
-/// Directions of a block shorter than this, relative to its longest, are stretched by a limited factor in one pass, because
-/// their length is not known better. In units of the roundoff.
+/// Directions of a block shorter than this, relative to its longest, are stretched by a limited
+/// factor in one pass, because their length is not known better. In units of the roundoff.
 const LEAST_KNOWN: f64 = 1e4;
 
 /// Columns of a basis are orthonormal within this many units of the roundoff.
@@ -53,7 +54,8 @@ pub(crate) struct Links {
     pub from: usize,
     /// Whether rounding has grown so much that all columns count.
     pub all: bool,
-    /// Largest allowed error of orthogonality. All columns count if what is left of a block is below rounding divided by this.
+    /// Largest allowed error of orthogonality. All columns count if what is left of a block is
+    /// below rounding divided by this.
     pub allowed: f64,
 }
 
@@ -106,7 +108,8 @@ impl Measured {
     }
 }
 
-/// Factors of a block with the orthonormal columns `Y'` made from it: `block = basis * coefficients + Y' * factor`.
+/// Factors of a block with the orthonormal columns `Y'` made from it:
+/// `block = basis * coefficients + Y' * factor`.
 pub(crate) struct Orthonormalized {
     pub coefficients: Mat<f64>,
     pub factor: Mat<f64>,
@@ -150,8 +153,8 @@ impl<T: Real> Basis<T> {
         }
     }
 
-    /// Applies a change, if there is one, and returns `Q^T Y` and `Y^T Y` in the same pass. Rows of `Q^T Y` for blocks that are
-    /// not selected are 0.
+    /// Applies a change, if there is one, and returns `Q^T Y` and `Y^T Y` in the same pass. Rows of
+    /// `Q^T Y` for blocks that are not selected are 0.
     fn change_and_measure(
         &self,
         change: Option<&Change<T>>,
@@ -200,12 +203,14 @@ impl<T: Real> Basis<T> {
 
     /// Makes the columns of `y` orthonormal to each other and to this basis.
     ///
-    /// Nearly lost directions are stretched step by step and freed from the basis again, so almost dependent vectors need no
-    /// special case. A direction that vanishes is drawn anew from `stream` and has no part in `factor`. The loop ends when the
-    /// columns are as orthonormal as `links` requires, or when only rounding can be left.
+    /// Nearly lost directions are stretched step by step and freed from the basis again, so almost
+    /// dependent vectors need no special case. A direction that vanishes is drawn anew from
+    /// `stream` and has no part in `factor`. The loop ends when the columns are as orthonormal as
+    /// `links` requires, or when only rounding can be left.
     ///
-    /// The first pass removes the columns that `links` names and those kept by a rotation, along which rounding grows fastest.
-    /// Later passes remove all columns if `links` requires it or if little is left of the block.
+    /// The first pass removes the columns that `links` names and those kept by a rotation, along
+    /// which rounding grows fastest. Later passes remove all columns if `links` requires it or if
+    /// little is left of the block.
     pub fn orthonormalize(
         &self,
         y: &mut TallBlock<T>,
@@ -268,9 +273,11 @@ struct Whitening {
     lengths: (f64, f64),
 }
 
-/// A matrix that (nearly) orthonormalizes what the measured columns have outside of the basis, and its inverse.
+/// A matrix that (nearly) orthonormalizes what the measured columns have outside of the basis, and
+/// its inverse.
 ///
-/// The remainder is known to the rounding of the whole columns. No direction counts as lost before that is small, `is_known`.
+/// The remainder is known to the rounding of the whole columns. No direction counts as lost before
+/// that is small, `is_known`.
 fn whiten<T: Real>(Measured { projection, gram }: &Measured, is_known: bool) -> Result<Whitening> {
     let cols = gram.ncols();
     let whole = largest(gram);
@@ -304,9 +311,9 @@ fn for_few_rows<T: Real>(
     })
 }
 
-/// Calls `work(rows, rows of y, scratch, out)` for every few rows of a block and adds the matrices that it leaves in `out`, of
-/// `height` rows and the width of the block. Pieces run in parallel and are added in order: a few pieces for a small block, long
-/// pieces for a large one.
+/// Calls `work(rows, rows of y, scratch, out)` for every few rows of a block and adds the matrices
+/// that it leaves in `out`, of `height` rows and the width of the block. Pieces run in parallel and
+/// are added in order: a few pieces for a small block, long pieces for a large one.
 fn sum_over_pieces<T: Real>(
     y: &mut TallBlock<T>,
     height: usize,
@@ -357,7 +364,8 @@ mod tests {
     use super::super::block::tests::random_block;
     use super::*;
 
-    /// Almost dependent, equal, zero and ordinary columns all become orthonormal, and the factors reproduce the block.
+    /// Almost dependent, equal, zero and ordinary columns all become orthonormal, and the factors
+    /// reproduce the block.
     #[test]
     fn dependent_blocks_become_orthonormal() {
         for from in [0, 4] {

@@ -8,7 +8,8 @@ use crate::ground::block::Block;
 use crate::ground::exec::Exec;
 use crate::{Real, Result};
 
-/// Rows of one parallel piece: enough to be worth a task, few enough to stay in the second-level cache.
+/// Rows of one parallel piece: enough to be worth a task, few enough to stay in the second-level
+/// cache.
 pub(super) const ROWS: usize = 4096;
 
 /// A borrowed tall block.
@@ -122,15 +123,9 @@ pub(crate) fn each_row<T: Real>(
     exec: &Exec,
     work: impl Fn(usize, &mut [T]) + Sync + Send,
 ) -> Result<()> {
-    exec.for_pieces(
-        block,
-        ROWS * cols.max(1),
-        || (),
-        |first, piece, ()| {
-            piece.chunks_exact_mut(cols).enumerate().for_each(|(i, row)| work(first / cols + i, row));
-            Ok(())
-        },
-    )
+    exec.each_piece(block, ROWS * cols.max(1), |first, piece| {
+        piece.chunks_exact_mut(cols).enumerate().for_each(|(i, row)| work(first / cols + i, row));
+    })
 }
 
 #[cfg(test)]

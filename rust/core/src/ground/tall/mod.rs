@@ -7,13 +7,15 @@
 //! | `range` | an orthonormal basis of the columns of one block |
 //! | `basis` | an orthonormal basis that grows block by block |
 //!
-//! There are two orthonormalizations. [`range_basis`] serves random sketches: it computes in double precision and replaces
-//! dependent directions by zero columns, so the rank shows. [`Basis::orthonormalize`] serves the singular value solver: it
-//! computes in the element type, also removes an existing basis, replaces lost directions by random ones, and returns
-//! the factors of the block. Both divide by the eigenvectors of the Gram matrix, two passes over a block for all columns;
-//! Gram-Schmidt takes two passes for every column.
+//! There are two orthonormalizations. [`range_basis`] is for random sketches: it computes in double
+//! precision and replaces dependent directions by zero columns, so the rank is visible.
+//! [`Basis::orthonormalize`] is for the singular value solver: it computes in the element type,
+//! also removes an existing basis, replaces lost directions by random ones, and returns the factors
+//! of the block. Both use the eigenvectors of the Gram matrix, which takes two passes over a
+//! block for all columns. Gram-Schmidt takes two passes for every column.
 //!
-//! Pieces have fixed lengths and sums over pieces are added in order, so results do not depend on the number of threads.
+//! Pieces have fixed lengths and sums over pieces are added in order, so results do not depend on
+//! the number of threads.
 
 mod arithmetic;
 mod basis;

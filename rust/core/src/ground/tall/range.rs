@@ -1,7 +1,8 @@
-//! Singular values of a tall block and an orthonormal basis of its columns, through the Gram matrix.
+//! Singular values of a tall block and an orthonormal basis of its columns, through the Gram
+//! matrix.
 //!
-//! `x^T x = V diag(sigma^2) V^T` costs one pass over the block, and `x V / sigma` has orthonormal columns. Squares halve the digits:
-//! values below `sqrt(2^-53)` of the largest are rounding.
+//! `x^T x = V diag(sigma^2) V^T` costs one pass over the block, and `x V / sigma` has orthonormal
+//! columns. Squares halve the digits: values below `sqrt(2^-53)` of the largest are rounding.
 
 use mdt_dense::MatRef;
 
@@ -13,7 +14,8 @@ use crate::{Error, Real, Result};
 /// Directions with less than this fraction of the largest singular value count as dependent.
 const DEPENDENT: f64 = 1e-6;
 
-/// Singular values of a block, ascending, and its right singular vectors in the columns of a row-major matrix.
+/// Singular values of a block, ascending, and its right singular vectors in the columns of a
+/// row-major matrix.
 pub(crate) fn singular_values<T: Real>(x: TallRef<'_, T>, exec: &Exec) -> Result<(Vec<f64>, Vec<f64>)> {
     let products = gram(x, x, exec)?;
     let products = MatRef::from_row_major_slice(&products, x.cols, x.cols);
@@ -24,7 +26,8 @@ pub(crate) fn singular_values<T: Real>(x: TallRef<'_, T>, exec: &Exec) -> Result
     Ok((values, (0..x.cols * x.cols).map(|k| vectors[(k / x.cols, k % x.cols)]).collect()))
 }
 
-/// An orthonormal basis of the columns of a block; dependent directions become zero columns, which come first.
+/// An orthonormal basis of the columns of a block; dependent directions become zero columns, which
+/// come first.
 ///
 /// Two rounds of `x V / sigma`: the second one removes the error that squares leave in the first.
 pub(crate) fn range_basis<T: Real>(x: TallRef<'_, T>, exec: &Exec) -> Result<TallBlock<T>> {
