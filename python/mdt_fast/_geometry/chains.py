@@ -1,4 +1,4 @@
-"""Embeddings by sums of products of walks and transposed walks, such as ``P_2 P_1^T + P_1 P_2^T``."""
+"""Embeddings by sums of products of walks and transposed walks: ``P_2 P_1^T + P_1 P_2^T``."""
 
 from __future__ import annotations
 

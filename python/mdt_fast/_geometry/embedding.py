@@ -32,8 +32,8 @@ class Embedding:
     coordinates : (N, n_components) array
         One row for each sample.
     singular_values : (n_components,) array
-        Singular values of the columns, descending; for ``decomposition="eigen"`` the magnitudes of the
-        eigenvalues of W.
+        Singular values of the columns, descending; for ``decomposition="eigen"`` the magnitudes of
+        the eigenvalues of W.
     eigenvalues : (n_components,) array or None
         For ``decomposition="eigen"`` the eigenvalues of W, in the order of the columns; else None.
     first_value : float or None
@@ -121,14 +121,16 @@ def embed(
     W : Trajectory
         The trajectory, made by :meth:`OperatorSet.trajectory`.
     n_components : int, default=10
-        Number of coordinates, between 1 and N - 1. The first pair, which is (nearly) constant, is not
-        counted unless `drop_first` is False.
+        Number of coordinates, between 1 and N - 1. The first pair, which is (nearly) constant, is
+        not counted unless `drop_first` is False.
     solver : {"auto", "exact"}, default="auto"
-        "auto": block Lanczos bidiagonalisation without forming W. "exact": LAPACK on the dense matrix.
+        "auto": block Lanczos bidiagonalisation without forming W. "exact": LAPACK on the dense
+        matrix.
     weighting : {"uniform", "stationary"}, default="uniform"
         Geometry of the embedding, see Notes.
     decomposition : {"svd", "eigen"}, default="svd"
-        Singular vectors, or eigenvectors of a trajectory that repeats one reversible walk, see Notes.
+        Singular vectors, or eigenvectors of a trajectory that repeats one reversible walk, see
+        Notes.
     drop_first : bool, default=True
         Whether the first pair is dropped.
     tol : float, default=1e-3
@@ -137,8 +139,8 @@ def embed(
     max_iter : int, default=300
         Largest number of iterations; if they do not suffice, the result is returned with a warning.
     start : (N, m) array, default=None
-        Functions to start from, for example :attr:`Embedding.functions` of a similar trajectory. They
-        change the speed, and the result only within `tol`.
+        Functions to start from, for example :attr:`Embedding.functions` of a similar trajectory.
+        They change the speed, and the result only within `tol`.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the random start; one seed gives one result with any number of threads.
 
@@ -150,20 +152,20 @@ def embed(
     Raises
     ------
     ValueError
-        If ``decomposition="eigen"`` and the trajectory does not repeat one reversible walk, or if the
-        stationary distribution is 0 at some sample.
+        If ``decomposition="eigen"`` and the trajectory does not repeat one reversible walk, or if
+        the stationary distribution is 0 at some sample.
     FloatingPointError
         If the coordinates overflow.
 
     Notes
     -----
-    With "uniform" weighting ``W = U S V^T`` and the coordinates are ``U S``. With "stationary" weighting
-    ``Pi^(1/2) W Pi^(-1/2) = M S N^T`` and the coordinates are ``Pi^(-1/2) M S``, with Pi the stationary
-    distribution: their distances are the diffusion distances weighted by ``1 / pi``, and the dropped
-    coordinate is constant. With ``decomposition="eigen"`` the coordinates are right eigenvectors times
-    their eigenvalues, ordered by the eigenvalue of the repeated walk (not its magnitude). Eigenvectors
-    have unit Euclidean length with "uniform" weighting, and unit length in the geometry of Pi with
-    "stationary" weighting: the classical diffusion map [1]_.
+    With "uniform" weighting ``W = U S V^T`` and the coordinates are ``U S``. With "stationary"
+    weighting ``Pi^(1/2) W Pi^(-1/2) = M S N^T`` and the coordinates are ``Pi^(-1/2) M S``, with Pi
+    the stationary distribution: their distances are the diffusion distances weighted by ``1 / pi``,
+    and the dropped coordinate is constant. With ``decomposition="eigen"`` the coordinates are right
+    eigenvectors times their eigenvalues, ordered by the eigenvalue of the repeated walk (not its
+    magnitude). Eigenvectors have unit Euclidean length with "uniform" weighting, and unit length in
+    the geometry of Pi with "stationary" weighting: the classical diffusion map [1]_.
 
     References
     ----------

@@ -23,8 +23,8 @@ class MultiviewEmbedding:
     Attributes
     ----------
     coordinates : (V, N, n_components) array
-        Right eigenvectors of the block walk, of unit Euclidean length over all V N states, times their
-        eigenvalues.
+        Right eigenvectors of the block walk, of unit Euclidean length over all V N states, times
+        their eigenvalues.
     eigenvalues : (n_components,) array
         Eigenvalues, descending, without the first one, which is 1.
     residuals : (n_components + 1,) array
@@ -77,8 +77,8 @@ def embed_multiview(
 
     References
     ----------
-    .. [1] O. Lindenbaum, A. Yeredor, M. Salhov, A. Averbuch, "Multi-view diffusion maps", Information
-       Fusion 55 (2020) 127-149, arXiv:1508.05550.
+    .. [1] O. Lindenbaum, A. Yeredor, M. Salhov, A. Averbuch, "Multi-view diffusion maps",
+       Information Fusion 55 (2020) 127-149, arXiv:1508.05550.
     """
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")

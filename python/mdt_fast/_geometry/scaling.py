@@ -23,8 +23,8 @@ class Scaling:
     pi : (N,) array or None
         The diagonal of Pi; None for no scaling.
     base : int or None
-        For the two "eigen" decompositions the index of the stored walk P with ``W = P^n_steps``, and
-        ``A = P``. None otherwise, and ``A = W``.
+        For the two "eigen" decompositions the index of the stored walk P with ``W = P^n_steps``,
+        and ``A = P``. None otherwise, and ``A = W``.
     n_steps : int
         Number of steps of A in W.
     """
@@ -36,7 +36,7 @@ class Scaling:
 
     @classmethod
     def of(cls, W: Trajectory, weighting: str, decomposition: str) -> Scaling:
-        """Choose the scaling; refuse eigenvectors of a trajectory that is no power of one reversible walk."""
+        """Choose the scaling; eigenvectors need a power of one reversible walk."""
         if decomposition == "eigen":
             base, n_steps = _repeated_walk(W)
             degrees = np.asarray(W.operators.transitions[base].degrees, dtype=np.float64)

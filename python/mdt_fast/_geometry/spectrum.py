@@ -74,7 +74,7 @@ def solve_exact(W: Trajectory, rank: int, scaling: Scaling) -> Spectrum:
 def leading_pairs(
     A: NDArray[Any], rank: int, tolerance: float, generator: np.random.Generator
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the leading left vectors, singular values and right vectors of a dense matrix, the largest first."""
+    """Return leading left vectors, singular values and right vectors of a dense matrix."""
     A = A.astype(np.float64)
     if rank >= len(A) or len(A) <= _SMALL:
         return _dense_pairs(A, rank, eigen=False)

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 METHODS = ("auto", "exact", "spectral", "stochastic")
 
-# Fifty singular value decompositions of this size take about three seconds on two cores; at twice the size, twenty.
+# Fifty singular value decompositions of this size take about three seconds on two cores; at twice
+# the size, twenty.
 _EXACT_SAMPLES = 500
 
-# Settings of the estimator: number of singular values computed explicitly, largest number of Lanczos
-# steps of each vector, and the relative change of the sum at which they stop.
+# Settings of the estimator: number of singular values computed explicitly, largest number of
+# Lanczos steps of each vector, and the relative change of the sum at which they stop.
 _DEFLATED = 64
 _MAX_STEPS = 16
 _TOLERANCE = 0.001
@@ -82,7 +83,9 @@ class TimeSelection:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the curve with its error and the knee; needs matplotlib (``pip install mdt_fast[plot]``).
+        """Draw the curve with its error and the knee.
+
+        Needs matplotlib: ``pip install mdt_fast[plot]``.
 
         Parameters
         ----------
@@ -125,21 +128,22 @@ def select_time(
     max_t : int, default=50
         Largest time of the curve, at least 3.
     method : {"auto", "exact", "spectral", "stochastic"}, default="auto"
-        "exact": all singular values of the dense ``M^t`` by LAPACK, with N^2 memory and N^3 work for each
-        t. "spectral": magnitudes of eigenvalues instead of singular values, for all t from one dense
-        decomposition; for one reversible walk. "stochastic": a matrix-free estimate at about fifteen
-        times, for any N, with its error. "auto": "exact" up to N = 500 (a few seconds), else
-        "stochastic".
+        "exact": all singular values of the dense ``M^t`` by LAPACK, with N^2 memory and N^3 work
+        for each t. "spectral": magnitudes of eigenvalues instead of singular values, for all t from
+        one dense decomposition; for one reversible walk. "stochastic": a matrix-free estimate at
+        about fifteen times, for any N, with its error. "auto": "exact" up to N = 500 (a few
+        seconds), else "stochastic".
     view : int or None, default=None
         Member of the set that is used as M instead of the mean.
     n_vectors : int or None, default=None
         Number of random vectors of the estimator, at least 2. The error is proportional to
-        ``1 / sqrt(n_vectors N)``; None is 32 up to about 8,000 samples, ``2^18 / N`` beyond, and 8 from
-        32,000 samples on.
+        ``1 / sqrt(n_vectors N)``; None is 32 up to about 8,000 samples, ``2^18 / N`` beyond, and 8
+        from 32,000 samples on.
     random_state : int, Generator, RandomState or None, default=0
         Seed of the estimator; one seed gives one result with any number of threads.
     n_jobs : int or None, default=None
-        Number of threads of the estimator; None uses the number of the set. LAPACK has its own settings.
+        Number of threads of the estimator; None uses the number of the set. LAPACK has its own
+        settings.
 
     Returns
     -------
@@ -154,8 +158,8 @@ def select_time(
     Notes
     -----
     With ``s`` the singular values of ``M^t`` divided by their Euclidean norm, the entropy is
-    ``S(t) = -sum s log s``. It falls while steps remove noise and flattens when only structure is left.
-    The time is the knee of the convex decreasing curve over ``t = 1, ..., max_t`` [1]_.
+    ``S(t) = -sum s log s``. It falls while steps remove noise and flattens when only structure is
+    left. The time is the knee of the convex decreasing curve over ``t = 1, ..., max_t`` [1]_.
 
     References
     ----------
@@ -201,7 +205,7 @@ def singular_entropy(singular_values: NDArray[Any]) -> float:
 
 
 def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[int, bool]:
-    """Return the knee of a curve over 1, 2, ... and True; if there is none, 1 and False, with a warning."""
+    """Return the knee of a curve over 1, 2, ... and whether it has one; if not, warn and return 1."""
     knee = _knee(entropies)
     if knee is not None:
         return knee, True
@@ -268,7 +272,8 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     symmetric = ops.walk_matrix(base).toarray().astype(np.float64)
     symmetric *= degrees[:, None]
     symmetric /= degrees[None, :]
-    # The step is a polynomial of the walk, and its eigenvalues are that polynomial of the walk's eigenvalues.
+    # The step is a polynomial of the walk, and its eigenvalues are that polynomial of the walk's
+    # eigenvalues.
     values = eigvalsh((symmetric + symmetric.T) / 2, overwrite_a=True, check_finite=False)
     values = np.abs(_polynomial(ops, W.weights[0], values))
     # Powers by logarithms: no intermediate power underflows.
@@ -332,7 +337,7 @@ def _grid(max_t: int) -> list[int]:
 
 
 def _interpolate(known: dict[int, tuple[float, float]], max_t: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return entropies and errors at 1, ..., max_t, monotone between the known times in the logarithm of time."""
+    """Interpolate entropies and errors at 1, ..., max_t, monotonically in the logarithm of time."""
     from scipy.interpolate import PchipInterpolator
 
     at = np.array(sorted(known))

@@ -34,50 +34,53 @@ def build_operators(
     """Build the random-walk operators of several views of the same samples.
 
     For each view: a graph of nearest neighbours, a symmetric affinity ``K`` on its edges, and the
-    transition matrix ``P = D^-1 K``. Each argument from `n_neighbors` to `anisotropy` may be given per
-    view: as a list with one entry for each view, or as a dict by view name if `Xs` is a dict.
+    transition matrix ``P = D^-1 K``. Each argument from `n_neighbors` to `anisotropy` may be given
+    per view: as a list with one entry for each view, or as a dict by view name if `Xs` is a dict.
 
     Parameters
     ----------
     Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
-        The views; rows are the same samples in every view. A single 2-D array is one view. The result
-        refers to the views, for rows of new samples, and does not copy contiguous arrays of floats.
+        The views; rows are the same samples in every view. A single 2-D array is one view. The
+        result refers to the views, for rows of new samples, and does not copy contiguous arrays of
+        floats.
     n_neighbors : "log" or int, default="log"
         Number of other samples joined to each sample; "log" is ``ceil(ln N)``, clamped to
         ``[1, N - 1]``. An integer does not count the sample itself, with any preset.
-    kernel : {"gaussian", "laplacian", "correlation", "adaptive", "binary"} or callable, default="gaussian"
+    kernel : {"gaussian", "laplacian", "correlation", "adaptive", "binary"} or callable, \
+default="gaussian"
         Affinity of two samples at distance ``d``: ``exp(-d^2 / (2 sigma^2))``, ``exp(-d / sigma)``,
-        ``exp(-d / (2 sigma))`` of the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i`` the
-        distance to the last neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of distances.
+        ``exp(-d / (2 sigma))`` of the correlation distance, ``exp(-d^2 / (s_i s_j))`` with ``s_i``
+        the distance to the last neighbour of ``i``, 1, or ``kernel(distances)`` for a 1-D array of
+        distances.
     bandwidth : "max-min", float, (N,) array or callable, default="max-min"
-        The width ``sigma``; "max-min" is the largest of all distances to a nearest distinct sample. A
-        callable takes the directed graph of distances as a CSR matrix and returns a number or an (N,)
-        array. With an array, ``sigma^2`` becomes ``sigma_i sigma_j`` (and ``b`` of the published kernel
-        ``sqrt(b_i b_j)``).
+        The width ``sigma``; "max-min" is the largest of all distances to a nearest distinct sample.
+        A callable takes the directed graph of distances as a CSR matrix and returns a number or an
+        (N,) array. With an array, ``sigma^2`` becomes ``sigma_i sigma_j`` (and ``b`` of the
+        published kernel ``sqrt(b_i b_j)``).
     symmetrize : {"mean", "max", "min"}, default="mean"
         How the affinities of the two directions are combined; a missing direction counts as 0.
-    neighbors : {"auto", "exact", "approx"}, ApproximateNeighbors, (indices, distances), sparse graph of \
-distances, or KNeighborsTransformer, default="auto"
-        Source of the neighbours. "auto" searches approximately if an exact search would take more than
-        about half a minute: from ``N^2 d = 2e12`` on, if ``d > 6``. A given graph is used whole:
-        `n_neighbors` does not apply to it, and "max-min" uses its edges only.
+    neighbors : {"auto", "exact", "approx"}, ApproximateNeighbors, (indices, distances), \
+sparse graph of distances, or KNeighborsTransformer, default="auto"
+        Source of the neighbours. "auto" searches approximately if an exact search would take more
+        than about half a minute: from ``N^2 d = 2e12`` on, if ``d > 6``. A given graph is used
+        whole: `n_neighbors` does not apply to it, and "max-min" uses its edges only.
     metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed"}, default="euclidean"
-        Distance of two samples. With "precomputed" the view is an (N, N) matrix of distances; a sparse
-        one is a graph that is used whole.
+        Distance of two samples. With "precomputed" the view is an (N, N) matrix of distances; a
+        sparse one is a graph that is used whole.
     anisotropy : float, default=0.0
-        Exponent ``alpha`` of ``K_ij / (q_i q_j)^alpha``, with ``q`` the row sums of ``K``. With 1 the
-        result does not depend on the sampling density; 0 changes nothing.
+        Exponent ``alpha`` of ``K_ij / (q_i q_j)^alpha``, with ``q`` the row sums of ``K``. With 1
+        the result does not depend on the sampling density; 0 changes nothing.
     preset : {None, "published"}, default=None
-        "published" follows the code behind the published figures instead of the text of the paper: the
-        kernel is ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` including the sample
-        itself, and the correlation kernel divides by ``2 sigma^2``.
+        "published" follows the code behind the published figures instead of the text of the paper:
+        the kernel is ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` including
+        the sample itself, and the correlation kernel divides by ``2 sigma^2``.
     dtype : {None, "float32", "float64"}, default=None
         Element type of the operators; None is float32 if every view is, else float64.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the approximate search; None is 0. An exact search draws no random numbers.
     n_jobs : int or None, default=None
-        Number of threads for this call and for all uses of the result; None or -1 uses all. The result
-        does not depend on it.
+        Number of threads for this call and for all uses of the result; None or -1 uses all. The
+        result does not depend on it.
 
     Returns
     -------
@@ -87,11 +90,13 @@ distances, or KNeighborsTransformer, default="auto"
     Raises
     ------
     TypeError, ValueError
-        If a view or an argument is not as described; every argument is checked before the first search.
+        If a view or an argument is not as described; every argument is checked before the first
+        search.
 
     References
     ----------
-    .. [1] "Multi-view diffusion geometry using intertwined diffusion trajectories", arXiv:2512.01484.
+    .. [1] "Multi-view diffusion geometry using intertwined diffusion trajectories",
+       arXiv:2512.01484.
 
     Examples
     --------

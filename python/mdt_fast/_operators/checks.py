@@ -28,7 +28,8 @@ class MemberReport:
     Attributes
     ----------
     name, kind : str
-        Name of the member, and its kind: "walk", "mean", "identity", "uniform", "power" or "teleport".
+        Name of the member, and its kind: "walk", "mean", "identity", "uniform", "power" or
+        "teleport".
     stochastic : bool
         Whether all rows sum to 1 within rounding.
     max_row_error : float
@@ -135,7 +136,7 @@ def _report_matrix(P: sparse.csr_array, name: str, kind: str, n_duplicates: int 
 
 
 def _report_member(operators: OperatorSet, index: int, walks: dict[int, MemberReport]) -> MemberReport:
-    """Report a stored walk or a mean from its matrix, any other member from the walk that it is made of."""
+    """Report a walk or a mean from its matrix, any other member from the walk of which it consists."""
     n, name, member = operators.n_samples, operators.names[index], operators.members[index]
     jumps = member.uniform_share > 0
     if not member.bases:

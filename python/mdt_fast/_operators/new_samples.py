@@ -17,8 +17,8 @@ def functions_at(rows: list[sparse.csr_array], W: Trajectory, functions: NDArray
 
     With ``F_s = W_s ... W_1 F`` on the training samples, the value at a new sample is
     ``f_s = sum_m a_(s,m) (row of member m) F_(s-1)``. The row of a stored walk is given; the row of
-    ``P^e`` is the row of ``P`` times ``P^(e-1)``; the uniform jump takes the mean of ``F_(s-1)``; the
-    identity keeps ``f_(s-1)``.
+    ``P^e`` is the row of ``P`` times ``P^(e-1)``; the uniform jump takes the mean of ``F_(s-1)``;
+    the identity keeps ``f_(s-1)``.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ def functions_at(rows: list[sparse.csr_array], W: Trajectory, functions: NDArray
         If every step has a share of the identity, or a member has no rows for new samples.
     """
     operators = W.operators
-    # From the last step without a share of the identity on, values at new samples depend on known ones only.
+    # From the last step without a share of the identity on, values at new samples depend on known
+    # ones only.
     idle = [m for m, member in enumerate(operators.members) if member.identity_share > 0]
     moving = np.flatnonzero(W.weights[:, idle].sum(axis=1) == 0)
     if not len(moving):

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Largest accepted deviation of a row sum of a given transition matrix from 1.
 _STOCHASTIC_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-8}
-# Largest accepted difference of two entries that are equal by symmetry, as a fraction of the larger.
+# Largest accepted difference of two entries that are equal by symmetry, as a fraction of the
+# larger.
 _SYMMETRY_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
 # Largest accepted exponent: each power is applied step by step.
 _MAX_POWER = 2**20
@@ -35,9 +36,9 @@ _MAX_POWER = 2**20
 class OperatorSet:
     """Random-walk operators on the same samples, and further operators made from them.
 
-    Made by :func:`build_operators`, :meth:`from_affinities` or :meth:`from_transitions`. The methods
-    ``with_...`` return a larger set that shares the same matrices. The first members are the base
-    views. Sets are immutable; they can be pickled and copied.
+    Made by :func:`build_operators`, :meth:`from_affinities` or :meth:`from_transitions`. The
+    methods ``with_...`` return a larger set that shares the same matrices. The first members are
+    the base views. Sets are immutable; they can be pickled and copied.
 
     Attributes
     ----------
@@ -175,8 +176,8 @@ class OperatorSet:
         Parameters
         ----------
         Ps : list, tuple or dict of (N, N) arrays or sparse matrices
-            Non-negative matrices with rows that sum to 1 (to 1e-8, or 1e-5 in float32; rows are then
-            rescaled to sum to 1).
+            Non-negative matrices with rows that sum to 1 (to 1e-8, or 1e-5 in float32; rows are
+            then rescaled to sum to 1).
         names : list of str, default=None
             Names of the views; None takes the keys of a dict, or "view 0", "view 1", ...
         dtype : {None, "float32", "float64"}, default=None
@@ -203,7 +204,7 @@ class OperatorSet:
         return len(self.members)
 
     def __getitem__(self, member: int | str) -> sparse.csr_array | LinearOperator:
-        """Return a member by index or name: a read-only CSR matrix if it is stored, else a linear operator."""
+        """Return a member by index or name: a CSR matrix if it is stored, else a linear operator."""
         if isinstance(member, str):
             if member not in self.names:
                 raise KeyError(f"member: expected one of {self.names}, got {member!r}")
@@ -259,7 +260,8 @@ class OperatorSet:
         Parameters
         ----------
         index : int
-            Index in `transitions`: the base views first, then the matrices of :meth:`with_transitions`.
+            Index in `transitions`: the base views first, then the matrices of
+            :meth:`with_transitions`.
 
         Returns
         -------
@@ -351,8 +353,8 @@ class OperatorSet:
         alpha : float, default=0.85
             Probability of an ordinary step, between 0 and 1.
         to : "uniform" or int, default="uniform"
-            Distribution L of the other steps: "uniform" is a jump to any sample, an integer s >= 2 is
-            ``P_v^s``, s steps of the same view.
+            Distribution L of the other steps: "uniform" is a jump to any sample, an integer s >= 2
+            is ``P_v^s``, s steps of the same view.
 
         Returns
         -------
@@ -451,28 +453,28 @@ class OperatorSet:
     ) -> list[sparse.csr_array]:
         """Return the transition rows of new samples to the samples of this set, for each base view.
 
-        A new sample is joined to its ``K + 1`` nearest samples and to the samples that would have it
-        among their ``K`` nearest. Affinities are those of the kernel of the view. A sample of this set
-        that is given again gets its own row; if several samples coincide, the row of the first. A row
-        does not depend on the other new samples.
+        A new sample is joined to its ``K + 1`` nearest samples and to the samples that would have
+        it among their ``K`` nearest. Affinities are those of the kernel of the view. A sample of
+        this set that is given again gets its own row; if several samples coincide, the row of the
+        first. A row does not depend on the other new samples.
 
         Parameters
         ----------
         Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames, default=None
-            M new samples with the views and features of :func:`build_operators`; a dict is matched by
-            the names of the views. The arrays given there must not have changed since.
+            M new samples with the views and features of :func:`build_operators`; a dict is matched
+            by the names of the views. The arrays given there must not have changed since.
         affinities : list, tuple or dict of (M, N) matrices, default=None
-            Instead of `Xs_new`: non-negative affinities of the new samples to the samples of this set,
-            for each base view; each row is divided by its sum. Sets made from given matrices or graphs
-            require it.
+            Instead of `Xs_new`: non-negative affinities of the new samples to the samples of this
+            set, for each base view; each row is divided by its sum. Sets made from given matrices
+            or graphs require it.
         n_jobs : int or None, default=None
             Number of threads; None uses the number of the set.
 
         Returns
         -------
         list of scipy.sparse.csr_array
-            For each base view an (M, N) matrix with rows that sum to 1. A sample without affinity to
-            any other (possible with ``symmetrize="min"``) steps to its nearest sample, with an
+            For each base view an (M, N) matrix with rows that sum to 1. A sample without affinity
+            to any other (possible with ``symmetrize="min"``) steps to its nearest sample, with an
             :class:`OperatorWarning`.
 
         Raises
@@ -509,7 +511,7 @@ class OperatorSet:
         return self.trajectory(np.full((1, len(self)), 1.0 / len(self)))
 
     def check(self, *, warn: bool = True) -> CheckReport:
-        """Report what could impair a walk: row sums, self-loops, connectivity, isolated or duplicated samples.
+        """Report row sums, self-loops, connectivity, isolated and duplicated samples of each member.
 
         Parameters
         ----------
@@ -532,7 +534,7 @@ def _are_equal(a: _core.Transition, b: _core.Transition) -> bool:
 
 
 def is_single_precision(dtype: DTypeLike | None, given: Sequence[Any]) -> bool:
-    """Return whether the operators are float32: as `dtype` states, or if it is None, if all of `given` are."""
+    """Return whether `dtype` is float32 or, if it is None, whether all of `given` are."""
     if dtype is None:
         return all(d in (np.float32, np.float16) for d in given)
     try:
@@ -593,7 +595,8 @@ def _symmetric(K: sparse.csr_array, tolerance: float, name: str) -> sparse.csr_a
     """Return ``(K + K^T) / 2``; refuse a matrix that is not symmetric within the tolerance."""
     difference = abs(K - K.T).tocoo()
     if difference.nnz:
-        # Of a pair only one entry may be stored; the difference is relative to the larger of the two.
+        # Of a pair only one entry may be stored; the difference is relative to the larger of the
+        # two.
         larger = sparse.csr_array(abs(K).maximum(abs(K.T)))[difference.row, difference.col]
         excess = difference.data - tolerance * np.asarray(larger).ravel()
         worst = int(excess.argmax())

@@ -22,8 +22,8 @@ from .._support.warnings import ConvergenceWarning, OperatorWarning
 if TYPE_CHECKING:
     from .operator_set import OperatorSet
 
-# Largest accepted deviation of the sum of a step's weights from 1, in double and in single precision;
-# the weights are then rescaled.
+# Largest accepted deviation of the sum of a step's weights from 1, in double and in single
+# precision; the weights are then rescaled.
 _SIMPLEX_TOLERANCE = 1e-8
 _SIMPLEX_TOLERANCE_SINGLE = 1e-5
 # Columns of the identity that toarray multiplies at a time.
@@ -31,7 +31,7 @@ _PANEL = 256
 
 
 class _MatrixFree(LinearOperator):  # type: ignore[misc]
-    """A linear operator of the core: checks vectors, keeps the element type, accepts complex blocks."""
+    """A linear operator of the core that checks vectors and accepts complex blocks."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, int]
@@ -78,10 +78,11 @@ class _MatrixFree(LinearOperator):  # type: ignore[misc]
 
 
 class Trajectory(_MatrixFree):
-    """The product ``W = W_t ... W_1`` of a trajectory, a SciPy linear operator that is never formed.
+    """The product ``W = W_t ... W_1``, a SciPy linear operator that is never formed.
 
     Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over the ends of walks;
-    ``W.T @ B`` moves mass along walks. Both apply the factors one by one, in parallel over the rows.
+    ``W.T @ B`` moves mass along walks. Both apply the factors one by one, in parallel over the
+    rows.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class Trajectory(_MatrixFree):
         return len(self.weights)
 
     def __repr__(self) -> str:
-        """Return the factors of a sequence, the last step leftmost, or the number of convex steps."""
+        """Return the factors of a sequence, the last step first, or the number of convex steps."""
         sequence = self.sequence
         if sequence is None:
             steps = f"{len(self)} convex step{'s' if len(self) > 1 else ''} over {', '.join(self.operators.names)}"
@@ -218,8 +219,8 @@ class Trajectory(_MatrixFree):
         """Return the stationary distribution ``pi = W^T pi``.
 
         It is computed by power iteration on the factors from the uniform distribution. A warning is
-        issued if the limit depends on that start, because no step joins some parts of the samples, and
-        if `tol` is not reached.
+        issued if the limit depends on that start, because no step joins some parts of the samples,
+        and if `tol` is not reached.
 
         Parameters
         ----------
@@ -292,7 +293,7 @@ class Trajectory(_MatrixFree):
 
     @cached_property
     def n_unconnected_parts(self) -> int:
-        """Number of parts of the samples that no step joins, from the union of the graphs of all steps."""
+        """Number of parts of the samples that no step joins."""
         used = np.flatnonzero(self.weights.max(axis=0))
         if any(self.operators.members[i].uniform_share > 0 for i in used):
             return 1
@@ -301,7 +302,8 @@ class Trajectory(_MatrixFree):
             return self.operators.n_samples
         union = sum(walks[1:], start=walks[0])
         count, label = connected_components(union, directed=True, connection="strong")
-        # Parts that can be left hold no mass in the limit; only closed parts have a distribution of their own.
+        # Parts that can be left hold no mass in the limit; only closed parts have a distribution of
+        # their own.
         edges = union.tocoo()
         leaves = label[edges.row] != label[edges.col]
         return int(count - len(np.unique(label[edges.row[leaves]])))

@@ -12,13 +12,13 @@ from .. import _core
 
 
 def to_parts(matrix: sparse.csr_array, dtype: Any = None) -> _core.CsrParts:
-    """Return the arrays of a SciPy matrix in the core's integer types, with values of `dtype` if it is given."""
+    """Return the arrays of a SciPy matrix, converted to the types of the core."""
     indptr, indices = np.asarray(matrix.indptr, np.int64), np.asarray(matrix.indices, np.int32)
     return _core.CsrParts(matrix.shape[1], indptr, indices, np.asarray(matrix.data, dtype))
 
 
 def to_scipy(parts: _core.CsrParts | _core.Transition, n_cols: int) -> sparse.csr_array:
-    """Return a matrix of the core, whose rows have ascending columns, as a SciPy matrix of the same memory."""
+    """Return a matrix of the core as a SciPy matrix that shares its memory."""
     indptr: NDArray[Any] = parts.indptr
     # SciPy requires one type for both index arrays and would copy the long one.
     if len(parts.indices) <= np.iinfo(np.int32).max:
@@ -32,7 +32,8 @@ def to_scipy(parts: _core.CsrParts | _core.Transition, n_cols: int) -> sparse.cs
 def without_empty_columns(*matrices: sparse.csr_array) -> list[_core.CsrParts]:
     """Return matrices with float64 values, without the columns that are empty in all of them.
 
-    Hashed features may have millions of empty columns. The order of the others, and so every sum, stays the same.
+    Hashed features may have millions of empty columns. The order of the others, and so every sum,
+    stays the same.
     """
     used, columns = np.unique(np.concatenate([each.indices for each in matrices]), return_inverse=True)
     ends = np.cumsum([each.nnz for each in matrices])[:-1]

@@ -68,8 +68,8 @@ pub fn elements<'a, T: Element, D: Dimension>(array: &'a PyReadonlyArray<'_, T, 
     array.as_slice().map_err(|_| PyTypeError::new_err("expected a C-contiguous array"))
 }
 
-/// The elements of an array of any layout, copied where they are not contiguous. A pickle may place arrays at addresses
-/// that are not multiples of the element size.
+/// The elements of an array of any layout, copied where they are not contiguous. A pickle may place
+/// arrays at addresses that are not multiples of the element size.
 fn contents<'a, T: Element + Copy>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<Cow<'a, [T]>> {
     if let Ok(slice) = array.as_slice() {
         return Ok(Cow::Borrowed(slice));

@@ -16,7 +16,8 @@ pub struct PyContrastiveLoss {
     gradient: Py<PyArray2<f64>>,
 }
 
-/// Compute the loss of a trajectory given by its (steps, members) weights, which need not be on the simplex.
+/// Compute the loss of a trajectory given by its (steps, members) weights, which need not be on the
+/// simplex.
 #[pyfunction]
 #[pyo3(signature = (operators, weights, view_weights, rows, *, include_self, gradient, n_threads))]
 pub fn contrastive(

@@ -1,5 +1,5 @@
-//! Coordinates of the samples: `embed` (a trajectory), `embed_multiview` (the walk that changes the view at every step),
-//! `embed_chains` (a sum of products of walks and transposed walks).
+//! Coordinates of the samples: `embed` (a trajectory), `embed_multiview` (the walk that changes the
+//! view at every step), `embed_chains` (a sum of products of walks and transposed walks).
 
 use mdt_core::spectral::{
     Accuracy, Chain, ChainSum, Coordinates, Decomposition, EmbeddingSettings, Start, SvdSettings,
@@ -125,7 +125,8 @@ pub fn embed(
     })
 }
 
-/// Embed the states of the walk that changes the view at every step, by eigenvectors times eigenvalues.
+/// Embed the states of the walk that changes the view at every step, by eigenvectors times
+/// eigenvalues.
 #[pyfunction]
 #[pyo3(signature = (operators, *, n_views, n_components, tolerance, max_iterations, seed, n_threads))]
 pub fn embed_multiview(

@@ -1,16 +1,17 @@
-//! `mdt_fast._core`: the Python interface of `mdt-core`. This crate converts types and delegates; it holds neither
-//! arithmetic nor default values.
+//! `mdt_fast._core`: the Python interface of `mdt-core`. This crate converts types and delegates;
+//! it holds neither arithmetic nor default values.
 //!
-//! Every call that may take long goes through [`run::run`], which releases the GIL, polls for Ctrl-C and turns errors
-//! into exceptions. Functions of the user are called on the calling thread. Matrices made here belong to Rust: their
-//! indices are checked once, and NumPy reads them through read-only views. Settings and results are frozen classes.
+//! Every call that may take long goes through [`run::run`], which releases the GIL, polls for
+//! Ctrl-C and turns errors into exceptions. Functions of the user are called on the calling thread.
+//! Matrices made here belong to Rust: their indices are checked once, and NumPy reads them through
+//! read-only views. Settings and results are frozen classes.
 //!
 //! | Python | Rust |
 //! |---|---|
 //! | C-contiguous `float32` / `float64` array | `&[f32]` / `&[f64]`, dispatched by [`precision`] |
 //! | `CsrParts` | [`mdt_core::ground::csr::Csr`] |
 //! | `Transition`, `OperatorSet`, `Member` | the types of the same names |
-//! | `Beam`, `EpsilonGreedy`, `Mcts`, `RandomSequences`, `Exhaustive` | [`mdt_core::search::Strategy`] |
+//! | `Strategy` and its subclasses | [`mdt_core::search::Strategy`] |
 //! | `Scorer` | [`mdt_core::search::Evaluator`] |
 //! | `ValueError`, `MemoryError`, `RuntimeError`, `KeyboardInterrupt` | [`mdt_core::Error`] |
 //!
@@ -36,13 +37,15 @@ mod transition;
 
 use pyo3::prelude::*;
 
-/// Return the number of threads that this process may use: cores, less affinity masks and container quotas.
+/// Return the number of threads that this process may use: cores, less affinity masks and container
+/// quotas.
 #[pyfunction]
 fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Return the bytes that steps of walks have moved since the process began: entries x (index + value + columns) + output.
+/// Return the bytes that steps of walks have moved since the process began: entries x (index +
+/// value + columns) + output.
 #[pyfunction]
 fn bytes_moved() -> u64 {
     mdt_core::bytes_moved()

@@ -6,7 +6,8 @@ use pyo3::types::PyTuple;
 
 /// A member of an operator set: a stored walk, or a step made from stored walks.
 ///
-/// Every member is `identity_share * I + uniform_share * 11^T / N + sum of weight * P_base^exponent` over `powers`.
+/// Every member is `identity_share * I + uniform_share * 11^T / N + sum of powers`, with the powers
+/// `weight * P_base^exponent`.
 #[pyclass(name = "Member", module = "mdt_fast._core", frozen, eq)]
 #[derive(PartialEq)]
 pub struct PyMember(pub Member);
@@ -52,7 +53,8 @@ impl PyMember {
         Self(Member::Power { base, exponent })
     }
 
-    /// `alpha P_base + (1 - alpha) L`; L is `P_base^exponent`, or the uniform jump if `exponent` is None.
+    /// `alpha P_base + (1 - alpha) L`; L is `P_base^exponent`, or the uniform jump if `exponent` is
+    /// None.
     #[staticmethod]
     #[pyo3(signature = (base, alpha, exponent=None))]
     fn teleport(base: usize, alpha: f64, exponent: Option<u32>) -> Self {

@@ -1,5 +1,5 @@
-//! New samples: `cross_knn` and `cross_knn_sparse` find their edges to the training samples, `cross_rows` makes their
-//! transition rows.
+//! New samples: `cross_knn` and `cross_knn_sparse` find their edges to the training samples,
+//! `cross_rows` makes their transition rows.
 
 use mdt_core::graph::neighbours::{ChosenBy, CrossTable, Features, Metric, Reach, cross_neighbours};
 use mdt_core::{CrossRows, Real};

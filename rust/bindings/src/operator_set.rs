@@ -53,7 +53,8 @@ pub fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
 
 #[pymethods]
 impl PyOperatorSet {
-    /// Combine transition matrices of one size and one element type with members that refer to them.
+    /// Combine transition matrices of one size and one element type with members that refer to
+    /// them.
     #[new]
     fn new(transitions: Vec<PyRef<'_, PyTransition>>, members: Vec<PyRef<'_, PyMember>>) -> PyResult<Self> {
         let members = members.iter().map(|member| member.0).collect();
@@ -88,7 +89,8 @@ impl PyOperatorSet {
             let (cols, x) = (block.shape()[1], elements(&block)?);
             let cost = cost_per_column(&trajectory).saturating_mul(cols);
             // NumPy requests huge pages, which saves a large result thousands of page faults.
-            // SAFETY: any bits are a number, and all of them are overwritten before the array is returned.
+            // SAFETY: any bits are a number, and all of them are overwritten before the array is
+            // returned.
             let out = unsafe { PyArray2::new(py, [set.n(), cols], false) };
             let mut writable = out.readwrite();
             let target = writable.as_slice_mut()?;

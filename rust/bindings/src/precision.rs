@@ -1,7 +1,7 @@
 //! The one dispatch over single (`f32`) and double (`f64`) precision.
 //!
-//! A value of either precision is a [`Precision`]; [`dispatch!`] evaluates one expression for both. Transition
-//! matrices, operator sets and arrays of either precision are aliases of it.
+//! A value of either precision is a [`Precision`]; [`dispatch!`] evaluates one expression for both.
+//! Transition matrices, operator sets and arrays of either precision are aliases of it.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub(crate) use dispatch;
 impl<'a, 'py, D: Dimension> FromPyObject<'a, 'py> for AnyArray<'py, D> {
     type Error = PyErr;
 
-    /// Tests the element type before the conversion: a failed conversion makes NumPy format a message in Python,
-    /// where a Ctrl-C is lost.
+    /// Tests the element type before the conversion: a failed conversion makes NumPy format a
+    /// message in Python, where a Ctrl-C is lost.
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let single = numpy::dtype::<f32>(object.py());
         let is_single = object.cast::<PyUntypedArray>().is_ok_and(|array| array.dtype().is_equiv_to(&single));
@@ -48,7 +48,8 @@ impl<'a, 'py, D: Dimension> FromPyObject<'a, 'py> for AnyArray<'py, D> {
     }
 }
 
-/// Returns `array` with the element type that the context requires; `name` is the argument in the error.
+/// Returns `array` with the element type that the context requires; `name` is the argument in the
+/// error.
 pub fn of_type<'py, T: Element, D: Dimension>(
     array: &Bound<'py, PyAny>,
     name: &str,

@@ -15,10 +15,12 @@ const POLL: Duration = Duration::from_millis(50);
 /// Work of fewer elementary operations ends before anybody could interrupt it.
 const SHORT: usize = 1 << 22;
 
-/// Runs `work` without the GIL on `n_threads` threads. `cost` is a rough count of its elementary operations.
+/// Runs `work` without the GIL on `n_threads` threads. `cost` is a rough count of its elementary
+/// operations.
 ///
-/// Long work runs on a thread pool while the calling thread polls for signals. On Ctrl-C the stop flag is set, the work
-/// returns at its next check of the flag, and the exception of the signal handler is raised.
+/// Long work runs on a thread pool while the calling thread polls for signals. On Ctrl-C the stop
+/// flag is set, the work returns at its next check of the flag, and the exception of the signal
+/// handler is raised.
 pub fn run<R: Send>(
     py: Python<'_>,
     n_threads: usize,
@@ -33,8 +35,9 @@ pub fn run<R: Send>(
 
 /// Runs `work` as [`run`] does and calls `watch` meanwhile.
 ///
-/// `watch` is called with the GIL on the calling thread, at intervals and whenever the work calls its second argument.
-/// It stops the work if it returns true or raises. Its second argument is true if the work has been stopped.
+/// `watch` is called with the GIL on the calling thread, at intervals and whenever the work calls
+/// its second argument. It stops the work if it returns true or raises. Its second argument is true
+/// if the work has been stopped.
 pub fn run_watched<R: Send>(
     py: Python<'_>,
     n_threads: usize,

@@ -14,7 +14,8 @@ use crate::arrays::{PyCsrParts, copied, csr, elements, indptr_array, view};
 use crate::precision::{AnyArray1, AnyTransition, Precision, dispatch, of_type};
 use crate::run::{run, to_exception};
 
-/// A sparse matrix with non-negative rows that sum to 1. Immutable; NumPy reads its arrays through read-only views.
+/// A sparse matrix with non-negative rows that sum to 1. Immutable; NumPy reads its arrays through
+/// read-only views.
 #[pyclass(name = "Transition", module = "mdt_fast._core", frozen)]
 pub struct PyTransition(pub AnyTransition);
 
@@ -65,8 +66,8 @@ pub fn kernel<'a>(shape: &str, widths: &'a WidthsArgument<'_>) -> PyResult<Kerne
     }
 }
 
-/// Return the factors by which anisotropic normalisation multiplies the columns of a graph's affinity, up to a common
-/// factor.
+/// Return the factors by which anisotropic normalisation multiplies the columns of a graph's
+/// affinity, up to a common factor.
 #[pyfunction]
 #[pyo3(signature = (graph, *, kernel, widths, diagonal, symmetrize, anisotropy, n_threads))]
 pub fn density_factors<'py>(

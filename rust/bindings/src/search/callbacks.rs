@@ -1,7 +1,7 @@
 //! Calls of a Python quality function on the thread that called the core.
 //!
-//! Workers send requests and wait; the calling thread holds the interpreter and answers them. So Ctrl-C reaches the
-//! function, and it need not be safe for threads.
+//! Workers send requests and wait; the calling thread holds the interpreter and answers them. So
+//! Ctrl-C reaches the function, and it need not be safe for threads.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 

@@ -66,7 +66,8 @@ impl PyEvaluated {
     }
 }
 
-/// Candidates in the order given, None for those not reached, and the number whose embedding did not converge.
+/// Candidates in the order given, None for those not reached, and the number whose embedding did
+/// not converge.
 #[pyclass(name = "EvaluatedBatch", module = "mdt_fast._core", frozen, get_all)]
 pub struct PyEvaluatedBatch {
     pub candidates: Vec<Option<Py<PyEvaluated>>>,

@@ -97,9 +97,9 @@ impl Source {
 
 /// Scores trajectories of an operator set.
 ///
-/// `quality` is the name of a score, or a function of labels and coordinates. `watch` is called on the calling thread, at
-/// intervals, with the sequences scored since the last call; it stops the work by returning True. No candidate is begun
-/// after `seconds`, but at least one is scored.
+/// `quality` is the name of a score, or a function of labels and coordinates. `watch` is called on
+/// the calling thread, at intervals, with the sequences scored since the last call; it stops the
+/// work by returning True. No candidate is begun after `seconds`, but at least one is scored.
 #[pyclass(name = "Scorer", module = "mdt_fast._core", frozen)]
 pub struct PyScorer {
     operators: Py<PyOperatorSet>,
@@ -129,8 +129,8 @@ impl PyScorer {
         Ok(Self { operators, source, clustering, view_weights, features, memory_budget, n_threads })
     }
 
-    /// Run a strategy. `known` holds scores of an earlier run; the answer is the best sequence of any length ("any") or
-    /// of the largest length ("last").
+    /// Run a strategy. `known` holds scores of an earlier run; the answer is the best sequence of
+    /// any length ("any") or of the largest length ("last").
     #[pyo3(signature = (strategy, *, known, max_evaluations, seconds, answer, watch))]
     fn search(
         &self,
@@ -192,7 +192,8 @@ impl PyScorer {
         Ok(PyEvaluatedBatch { candidates, n_unconverged })
     }
 
-    /// Return labels and coordinates of a trajectory given by its weights; None without a clustering.
+    /// Return labels and coordinates of a trajectory given by its weights; None without a
+    /// clustering.
     fn cluster(&self, py: Python<'_>, weights: PyReadonlyArray2<'_, f64>) -> PyResult<Option<PyClustered>> {
         let Some(how) = &self.clustering else { return Ok(None) };
         dispatch!(&self.operators.bind(py).get().0, set => {
@@ -205,8 +206,8 @@ impl PyScorer {
 }
 
 impl PyScorer {
-    /// Runs `work` with an evaluator. Scored sequences go to `watch` and clusterings to a Python quality function, both
-    /// on the calling thread.
+    /// Runs `work` with an evaluator. Scored sequences go to `watch` and clusterings to a Python
+    /// quality function, both on the calling thread.
     fn with_evaluator<T: Real + Element, R: Send>(
         &self,
         set: &OperatorSet<T>,

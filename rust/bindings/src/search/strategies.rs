@@ -12,7 +12,8 @@ pub struct PyStrategy(pub Box<dyn Strategy + Send>);
 
 #[pymethods]
 impl PyStrategy {
-    /// Return the largest number of sequences that the strategy visits in a set of `n_members` members.
+    /// Return the largest number of sequences that the strategy visits in a set of `n_members`
+    /// members.
     fn visits(&self, n_members: usize) -> usize {
         self.0.visits(n_members)
     }
