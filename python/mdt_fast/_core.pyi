@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 __all__ = [
-    "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustered", "Clustering", "Consensus", "ContrastiveLoss", "Coordinates",
-    "CrossRows", "CrossTable", "CsrParts", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
+    "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustered", "Clustering", "Consensus", "ContrastiveLoss",
+    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
     "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_knn_sparse", "cross_rows", "density_factors", "embed", "embed_chains",
-    "embed_multiview", "k_means", "knn", "knn_approximate", "knn_sparse", "plan_candidates", "sample_rows", "score_labels",
-    "silhouette",
+    "embed_multiview", "k_means", "knn", "knn_approximate", "knn_sparse", "plan_candidates", "sample_rows",
+    "score_labels", "silhouette",
 ]  # fmt: skip
 
 __version__: Final[str]

@@ -105,7 +105,7 @@ class Method(ABC):
 
 
 @dataclass(frozen=True)
-class Searched(Method):
+class SearchMethod(Method):
     """A trajectory that a strategy of :func:`search` finds or draws."""
 
     strategy: Strategy
@@ -152,7 +152,7 @@ class Searched(Method):
 
 
 @dataclass(frozen=True)
-class Fused(Method):
+class BaselineMethod(Method):
     """A baseline."""
 
     baseline: str
@@ -201,7 +201,7 @@ class TrueLabels(Method):
 
 
 @dataclass(frozen=True)
-class Fitted(Method):
+class EstimatorMethod(Method):
     """An estimator of the user, with `labels_` after `fit`. It gets the number of clusters."""
 
     estimator: Any
@@ -237,16 +237,16 @@ class Fitted(Method):
 _KNOWN: dict[str, Method] = {
     each.name: each
     for each in (
-        *(Fused(name, name) for name in ("CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean")),
-        Searched("MDT-Direct", Direct()),
-        Searched("MDT-BSC", Beam()),
+        *(BaselineMethod(name, name) for name in ("CrD", "ComD", "AD", "MVD", "ID", "p-AD", "AA", "mean")),
+        SearchMethod("MDT-Direct", Direct()),
+        SearchMethod("MDT-BSC", Beam()),
         # The beam search of the authors' code differs from their text: the side on which a sequence
         # grows, the depth of the answer, and the number of dimensions of a score.
-        Searched("MDT-BSC (as coded)", Beam(answer="last", grow="right"), n_components=10),
-        Searched("MDT-Rand", RandomSequences()),
-        Searched("MDT-Cvx-Rand", RandomWeights()),
-        Searched("MDT-CST", Contrastive()),
-        Searched("MDT-Mean", Mean()),
+        SearchMethod("MDT-BSC (as coded)", Beam(answer="last", grow="right"), n_components=10),
+        SearchMethod("MDT-Rand", RandomSequences()),
+        SearchMethod("MDT-Cvx-Rand", RandomWeights()),
+        SearchMethod("MDT-CST", Contrastive()),
+        SearchMethod("MDT-Mean", Mean()),
         TrueLabels(),
     )
 }
@@ -273,10 +273,10 @@ def method_names() -> list[str]:
 def find_method(name: str) -> Method:
     """Return a known method by name."""
     if (of_view := _ONE_VIEW.fullmatch(name)) and int(of_view[1]) > 0:
-        return Fused(name, "DM", {"view": int(of_view[1]) - 1})
+        return BaselineMethod(name, "DM", {"view": int(of_view[1]) - 1})
     if timed := _WITH_TIME.fullmatch(name):
         base = _KNOWN.get(timed[1])
-        if isinstance(base, Searched) and int(timed[2]) > 0:
+        if isinstance(base, SearchMethod) and int(timed[2]) > 0:
             return replace(base, name=name, t=int(timed[2]))
     if name not in _KNOWN:
         raise ValueError(f"methods: expected names among {', '.join(method_names())}, got {name!r}")
@@ -308,4 +308,4 @@ def _named(name: str, value: Any) -> Method:
         return replace(find_method(value), name=name)
     if not isinstance(value, BaseEstimator) or not hasattr(value, "fit"):
         raise TypeError(f"methods[{name!r}]: expected a name or an estimator, got {value!r}")
-    return Fitted(name, value)
+    return EstimatorMethod(name, value)

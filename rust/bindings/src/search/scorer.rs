@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
+use mdt_core::graph::neighbours::Features;
 use mdt_core::ground::csr::Csr;
 use mdt_core::ground::exec::Exec;
 use mdt_core::search::{
@@ -64,16 +65,16 @@ enum FeaturesArgument<'py> {
     Dense(PyReadonlyArray2<'py, f64>),
 }
 
-enum Features {
+enum OwnedFeatures {
     Sparse(Csr<f64>),
     Dense(Vec<f64>, usize),
 }
 
 impl FeaturesArgument<'_> {
-    fn copied(&self) -> PyResult<Features> {
+    fn copied(&self) -> PyResult<OwnedFeatures> {
         Ok(match self {
-            Self::Sparse(parts) => Features::Sparse(parts.get().to_csr(parts.py())?),
-            Self::Dense(x) => Features::Dense(elements(x)?.to_vec(), x.shape()[1]),
+            Self::Sparse(parts) => OwnedFeatures::Sparse(parts.get().to_csr(parts.py())?),
+            Self::Dense(x) => OwnedFeatures::Dense(elements(x)?.to_vec(), x.shape()[1]),
         })
     }
 }
@@ -106,7 +107,7 @@ pub struct PyScorer {
     source: Source,
     clustering: Option<Clustering>,
     view_weights: Vec<f64>,
-    features: Vec<Features>,
+    features: Vec<OwnedFeatures>,
     memory_budget: usize,
     n_threads: usize,
 }
@@ -262,8 +263,10 @@ impl PyScorer {
     fn views(&self) -> Vec<ScoredView<'_>> {
         let rows = |view: usize| match self.features.get(view) {
             None => ViewRows::Walk(view),
-            Some(Features::Sparse(rows)) => ViewRows::Sparse(rows),
-            Some(Features::Dense(data, dimension)) => ViewRows::Dense(data, *dimension),
+            Some(OwnedFeatures::Sparse(rows)) => ViewRows::Features(Features::Sparse(rows)),
+            Some(OwnedFeatures::Dense(data, dimension)) => {
+                ViewRows::Features(Features::Dense { data, dimension: *dimension })
+            }
         };
         self.view_weights.iter().enumerate().map(|(view, &weight)| ScoredView { rows: rows(view), weight }).collect()
     }
