@@ -3,8 +3,8 @@
 Stability is the agreement of different trajectories on the clusters. Information is the mutual
 information of the clusters of a random walk now and after some steps. Stability favours few
 clusters and information favours many; their product increases with the number of clusters while
-these are distinct, and then levels off. The knee is a hint; ``docs/choosing.md`` has measured error
-rates.
+these are distinct, and then levels off. The knee is a hint; ``docs/choosing.md`` has
+measured error rates.
 """
 
 from __future__ import annotations
@@ -134,11 +134,11 @@ def select_n_clusters(
 
     Notes
     -----
-    Eight random trajectories are embedded and clustered for each number k. The score of k is the
+    Eight random trajectories are embedded and clustered for each number k. The score ``s_k`` is the
     mean adjusted mutual information of their clusters with those on which they agree (a consensus),
-    times the mutual information of the latter before and after four steps of the views' walks.
-    The result is the k whose score is highest above the straight line from the first k and the
-    lowest score to the last k and the highest score, over the logarithm of k.
+    times the mutual information of the latter before and after four steps of the views' walks. The
+    result maximises ``(s_k - min s) / (max s - min s) - log(k / k_1) / log(k_m / k_1)`` over the
+    numbers ``k_1`` to ``k_m`` that are tried.
 
     Examples
     --------

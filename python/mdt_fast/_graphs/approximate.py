@@ -44,7 +44,6 @@ class ApproximateNeighbors:
     New samples are connected to their exact neighbours. A training sample that is given again is
     therefore mapped near its own coordinates; with exact search it is mapped onto them.
 
-
     Examples
     --------
     >>> import numpy as np
