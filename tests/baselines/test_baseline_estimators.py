@@ -149,7 +149,7 @@ def test_register_a_class():
     assert mdt.baselines.names() == [*NAMES, "palindrome"]
     Xs = make_views()
     found = fit("palindrome", Xs, turns=2, n_clusters=3)
-    assert found.trajectory_.word == (0, 1, 1, 0) * 2
+    assert found.trajectory_.sequence == (0, 1, 1, 0) * 2
     assert_allclose(found.transform(Xs), found.embedding_, atol=1e-9)
     assert clone(found).turns == 2
     assert len(np.unique(found.labels_)) == 3

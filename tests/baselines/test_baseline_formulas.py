@@ -229,7 +229,7 @@ def test_times_of_integrated_diffusion():
     magnitudes = [np.abs(np.linalg.eigvals(oracle.operator(X, n_neighbors=10))) for X in Xs]
     assert found.t_ == [dense_knee(lambda t, s=s: s**t) for s in magnitudes]
     assert found.t_[0] != found.t_[1]
-    assert found.trajectory_.word == (1,) * found.t_[1] + (0,) * found.t_[0]
+    assert found.trajectory_.sequence == (1,) * found.t_[1] + (0,) * found.t_[0]
     assert fit("ID", Xs, t=["auto", 2]).t_ == [found.t_[0], 2]
 
 

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 import mdt_fast as mdt
 from helpers.commands import CLUSTER, CLUSTER_FILES, CONSENSUS, EMBED, N_CLUSTERS, QUICK, names_in, read_table
 from mdt_fast import MDTClustering
+from mdt_fast.strategies import Beam, Consensus, Direct, EpsilonGreedy, RandomSequences
 
 pytest.importorskip("click")
 
@@ -24,9 +25,9 @@ def test_cluster_equals_the_functions(clustered, data):
     selection = mdt.select_time(ops)
     found = mdt.search(ops, N_CLUSTERS, strategy="consensus", t=selection.t)
     steps = json.loads((clustered.folder / "trajectory.json").read_text())
-    assert (steps["members"], steps["word"], steps["weights"]) == (ops.names, None, None)
-    assert_array_equal(steps["consensus"][0], found.members[0].weights)
-    assert len(steps["consensus"]) == len(found.members)
+    assert (steps["members"], steps["sequence"], steps["weights"]) == (ops.names, None, None)
+    assert_array_equal(steps["consensus"][0], found.trajectories[0].weights)
+    assert len(steps["consensus"]) == len(found.trajectories)
     # The text of a table may lose the last digits of the views.
     coordinates = read_table(clustered.folder / "coordinates.csv")
     assert_allclose(coordinates, found.agreement.embedding, atol=1e-9)
@@ -57,7 +58,7 @@ def test_cluster_with_one_trajectory(run, folder, data):
     assert_array_equal(saved.labels, found.labels)
     assert json.loads(Path("out/trajectory.json").read_text()) == {
         "members": ops.names,
-        "word": list(found.trajectory.word),
+        "sequence": list(found.trajectory.sequence),
         "weights": found.trajectory.weights.tolist(),
     }
     assert_array_equal(read_table("out/coordinates.csv"), mdt.embed(found.trajectory, N_CLUSTERS).coordinates)
@@ -92,16 +93,16 @@ def test_samples_without_names_are_numbered(run, folder, data):
     ("argv", "arguments"),
     [
         (
-            ["--strategy", "direct", "--max-evaluations", 9, "--quality", "davies_bouldin"],
-            {"strategy": "direct", "max_evaluations": 9, "quality": "davies_bouldin"},
+            ["--strategy", "direct", "--option", "evaluations=9", "--quality", "davies_bouldin"],
+            {"strategy": Direct(evaluations=9), "quality": "davies_bouldin"},
         ),
         (
             ["--strategy", "mean", "-k", 20, "--kernel", "adaptive", "--metric", "cosine"],
             {"strategy": "mean", "n_neighbors": 20, "kernel": "adaptive", "metric": "cosine"},
         ),
         (
-            ["--beam-width", 1, "--max-steps", 3, "--quality", "silhouette", "--seed", 7],
-            {"strategy": "beam", "beam_width": 1, "max_steps": 3, "quality": "silhouette", "random_state": 7},
+            ["--option", "width=1", "--option", "max_steps=3", "--quality", "silhouette", "--seed", 7],
+            {"strategy": Beam(width=1, max_steps=3), "quality": "silhouette", "random_state": 7},
         ),
         (
             ["--preset", "published", "--dtype", "float32", "--strategy", "convex", "--jobs", 1],
@@ -122,6 +123,48 @@ def test_options_are_passed_to_the_functions(run, folder, data, argv, arguments)
     saved = mdt.SearchResult.load("out/search.json", expected.operators_)
     assert saved.settings == expected.search_result_.settings
     assert saved.n_evaluations == expected.search_result_.n_evaluations
+
+
+@pytest.mark.parametrize(
+    ("argv", "strategy"),
+    [
+        (
+            ["--strategy", "beam", "--option", "grow=right", "--option", "answer=last"],
+            Beam(grow="right", answer="last"),
+        ),
+        (["--strategy", "epsilon-greedy", "--option", "epsilon=0.5"], EpsilonGreedy(epsilon=0.5)),
+        (
+            ["--strategy", "random", "--option", "n=3", "--option", "probabilities=[0.25, 0.75]"],
+            RandomSequences(n=3, probabilities=[0.25, 0.75]),
+        ),
+        (["--strategy", "auto", "--option", "trajectories=8"], Consensus(trajectories=8)),
+        (["--strategy", "beam", "--option", "max_steps=None"], Beam()),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",
+)
+def test_options_of_the_strategy(run, folder, data, argv, strategy):
+    assert run(*CLUSTER, *argv).code == 0
+    expected = MDTClustering(N_CLUSTERS, t=2, strategy=strategy).fit(data.views)
+    saved = mdt.SearchResult.load("out/search.json", expected.operators_)
+    assert saved.settings["strategy"] == strategy.settings()
+    assert_array_equal(saved.history["score"], expected.search_result_.history["score"])
+    assert_array_equal(read_table("out/labels.csv")["label"], expected.labels_)
+
+
+@pytest.mark.parametrize("strategy", ["beam", "auto", "mean", "contrastive", "convex", "mcts"])
+@pytest.mark.parametrize("n_clusters", [N_CLUSTERS, "auto"])
+def test_the_estimator_gives_the_same_result(run, folder, data, strategy, n_clusters):
+    """Both use one pipeline: with the same data and seed all results are equal, also the selected numbers."""
+    argv = ["cluster", "views.npz", "-n", n_clusters, "--strategy", strategy, "--seed", 5, "--no-report", "-o", "out"]
+    assert run(*argv).code == 0
+    fitted = MDTClustering(n_clusters, strategy=strategy, random_state=5).fit(data.views)
+    assert_array_equal(read_table("out/labels.csv")["label"], fitted.labels_)
+    assert_array_equal(read_table("out/coordinates.csv"), fitted.embedding_)
+    saved, found = mdt.SearchResult.load("out/search.json", fitted.operators_), fitted.search_result_
+    assert saved.settings == found.settings
+    assert (saved.t, saved.score, saved.best) == (found.t, found.score, found.best)
+    assert_array_equal(saved.history["score"], found.history["score"])
+    assert_array_equal(saved.labels, found.labels)
 
 
 @pytest.mark.parametrize("strategy", ["beam", "auto"])
@@ -168,8 +211,8 @@ def test_json_is_one_document(run, folder, data):
 def test_json_of_a_consensus(run, folder, data):
     document = json.loads(run(*CONSENSUS, "--labels", "kind", "--json").out)
     expected = MDTClustering(N_CLUSTERS, t=2).fit(data.views)
-    assert (document["trajectory"], document["weights"]) == (None, None)
-    assert document["n_members"] == len(expected.search_result_.members)
+    assert (document["sequence"], document["weights"]) == (None, None)
+    assert document["n_trajectories"] == len(expected.search_result_.trajectories)
     assert document["n_evaluations"] == expected.search_result_.n_evaluations
     assert document["score"] == expected.score_
     assert document["cluster_sizes"] == np.bincount(expected.labels_).tolist()
@@ -179,7 +222,8 @@ def test_json_of_a_consensus(run, folder, data):
 def test_json_of_a_trajectory_without_score(run, folder):
     document = json.loads(run(*EMBED, "--strategy", "mean", "--json").out)
     assert document["score"] is None
-    assert document["trajectory"] is None
+    assert document["sequence"] is None
+    assert document["n_trajectories"] == 1
     assert document["weights"] == [[0.5, 0.5]] * 2
 
 
@@ -203,7 +247,7 @@ def test_limits_return_the_best_candidate(run, folder, limit, command):
 
 def test_checkpoint_resumes_the_search(run, folder, data):
     run(*CLUSTER, "--checkpoint", "known.json", "--max-evaluations", 6)
-    known = {tuple(e["word"]): e["seconds"] for e in json.loads(Path("known.json").read_text())["evaluations"]}
+    known = {tuple(e["sequence"]): e["seconds"] for e in json.loads(Path("known.json").read_text())["evaluations"]}
     assert len(known) >= 6
     assert run(*CLUSTER, "--checkpoint", "known.json").code == 0
     ops = mdt.build_operators(data.views)

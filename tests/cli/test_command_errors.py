@@ -31,8 +31,6 @@ pytest.importorskip("click")
         (["-n", 150], r"n_clusters: expected an integer >= 2 and <= 149, got 150"),
         (["--t", 0], r"t: expected an integer >= 1, got 0"),
         (["--n-neighbors", 150], r"n_neighbors: expected an integer >= 1 and <= 149, got 150"),
-        (["--max-steps", 0], r"max_steps: expected an integer >= 1, got 0"),
-        (["--beam-width", 0], r"beam_width: expected an integer >= 1 .*, got 0"),
         (["--time-limit", "nan"], r"time_limit: expected a finite number >= 0, got nan"),
         (["--max-evaluations", 0], r"max_evaluations: expected an integer >= 1, got 0"),
         (["--jobs", 0], r"n_jobs: expected a number of threads, .*, got 0"),
@@ -66,6 +64,14 @@ def test_bad_input_is_named(run, folder, argv, match):
 
 USAGE = [
     (["--strategy", "fastest"], "--strategy': 'fastest' is not one of 'random', 'beam', .*'consensus', 'auto'"),
+    (["--option", "max_steps=0"], r"--option.*: max_steps: expected an integer >= 1, got 0"),
+    (["--option", "width=0"], r"--option.*: width: expected an integer >= 1 .*, got 0"),
+    (["--option", "width=two"], r"--option.*: width: expected an integer >= 1 .*, got 'two'"),
+    (["--option", "width"], r"--option.*: expected NAME=VALUE, got 'width'"),
+    (["--option", "foo=1"], r"--option.*: strategy 'beam': expected one of .*'width'.*, got 'foo'"),
+    (["--option", "grow=up"], r"--option.*: grow: expected .*'left'.*'right'.*, got 'up'"),
+    (["--beam-width", 2], "No such option.*--beam-width"),
+    (["--max-steps", 2], "No such option.*--max-steps"),
     (["--kernel", "flat"], "--kernel': 'flat' is not one of 'auto', 'gaussian', "),
     (["--quality", "best"], "--quality': 'best' is not one of 'auto', .*'persistence'"),
     (["--t", "soon"], "--t': expected 'auto' or an integer, got 'soon'"),
@@ -77,7 +83,7 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("argv", "match"), USAGE, ids=lambda value: str(value[0]))
+@pytest.mark.parametrize(("argv", "match"), USAGE, ids=lambda value: str(value[:2]))
 def test_wrong_usage_is_named(run, folder, argv, match):
     done = run(*CLUSTER, *argv)
     assert (done.code, done.out) == (2, "")

@@ -83,7 +83,7 @@ def wait_for_time(process):
 
 
 # Takes hours unless it is stopped.
-LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--t", 8, "--max-evaluations", 10**6]
+LONG = ["--checkpoint", "known.json", "--strategy", "direct", "--option", f"evaluations={10**6}", "--t", 8]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT cannot be sent to one process there")

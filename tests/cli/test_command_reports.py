@@ -22,12 +22,12 @@ def test_report_states_the_parameters(clustered):
     assert page.texts("code") == [clustered.command]
     (table,) = page.find("table", class_="parameters")
     options = {option.name for option in cli.commands["cluster"].params}
-    unlike = {"seed": "random_state"}
+    unlike = {"seed": "random_state", "options": "strategy"}
     # These options do not change the results.
     for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
         assert f"\n{unlike.get(name, name)}" in table["text"], name
-    # The strategy, the quality and the kernel are "auto".
-    for value in ("camera.csv, scanner.csv", "kind", "plate", "auto", "euclidean"):
+    # The quality and the kernel are "auto".
+    for value in ("camera.csv, scanner.csv", "kind", "plate", "Consensus(trajectories=64)", "auto", "euclidean"):
         assert value in table["text"]
 
 

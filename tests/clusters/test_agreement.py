@@ -26,14 +26,19 @@ def agreed(labels, k, seed=0, n_jobs=1):
     return agree(np.asarray(labels, dtype=np.int32), k, seed=seed, n_jobs=n_jobs)
 
 
+def assert_same(first, second):
+    for name in ("labels", "embedding", "confidence"):
+        np.testing.assert_array_equal(getattr(second, name), getattr(first, name), strict=True, err_msg=name)
+
+
 class TestAgreement:
     @pytest.mark.parametrize("n_components", [1, 3, 6])
     @pytest.mark.parametrize("noise", [0.2, 1.0], ids=["similar", "unlike"])
     def test_eigenvectors(self, rng, n_components, noise):
         labels, _ = random_labels(rng, noise=noise)
-        vectors, values = _core.consensus(
-            labels.astype(np.uint32), n_labels=4, n_components=n_components, seed=0, n_threads=1
-        )
+        solver = {"tolerance": 1e-6, "max_iterations": 300, "seed": 0, "n_threads": 1}
+        found = _core.consensus(labels.astype(np.uint32), n_labels=4, n_components=n_components, **solver)
+        vectors, values = found.coordinates, found.eigenvalues
         A = together(labels)
         expected, theirs = np.linalg.eigh(A)
         np.testing.assert_allclose(values, expected[::-1][:n_components], rtol=1e-9)
@@ -44,7 +49,8 @@ class TestAgreement:
 
     def test_embedding(self, rng):
         labels, base = random_labels(rng)
-        clusters, embedding, _ = agreed(labels, 4)
+        found = agreed(labels, 4)
+        clusters, embedding = found.labels, found.embedding
         assert embedding.shape == (50, 4)
         np.testing.assert_allclose(np.linalg.norm(embedding, axis=1), 1, rtol=1e-12)
         leading = np.linalg.eigh(together(labels))[1][:, -4:]
@@ -58,11 +64,11 @@ class TestAgreement:
     def test_equal_labellings(self, rng, k, n_labellings):
         base = labels_of(rng, 40, k)
         renamed = np.stack([rng.permutation(k)[base] for _ in range(n_labellings)])
-        clusters, _, sure = agreed(renamed, k)
-        assert adjusted_rand_score(base, clusters) == 1.0
-        np.testing.assert_array_equal(sure, 1.0)
+        found = agreed(renamed, k)
+        assert adjusted_rand_score(base, found.labels) == 1.0
+        np.testing.assert_array_equal(found.confidence, 1.0)
         # Clusters are numbered by their first sample.
-        assert list(dict.fromkeys(clusters.tolist())) == list(range(k))
+        assert list(dict.fromkeys(found.labels.tolist())) == list(range(k))
 
     def test_label_values_do_not_matter(self, rng):
         labels, _ = random_labels(rng)
@@ -70,21 +76,18 @@ class TestAgreement:
         renamed = labels.copy()
         renamed[2] = np.array([2, 0, 3, 1])[labels[2]]
         renamed[5] = np.array([9, 0, 4, 7])[labels[5]]
-        for mine, other in zip(expected, agreed(renamed, 4), strict=True):
-            np.testing.assert_array_equal(other, mine, strict=True)
+        assert_same(expected, agreed(renamed, 4))
 
     def test_order_of_labellings_does_not_matter(self, rng):
         labels, _ = random_labels(rng)
-        clusters, _, sure = agreed(labels, 4)
-        others, _, their_sure = agreed(labels[::-1], 4)
-        np.testing.assert_array_equal(others, clusters)
-        np.testing.assert_allclose(their_sure, sure, rtol=1e-12)
+        found, reversed_order = agreed(labels, 4), agreed(labels[::-1], 4)
+        np.testing.assert_array_equal(reversed_order.labels, found.labels)
+        np.testing.assert_allclose(reversed_order.confidence, found.confidence, rtol=1e-12)
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
     def test_same_bits_at_any_number_of_threads(self, rng, n_jobs):
         labels, _ = random_labels(rng, 8, 20_000, 6)
-        for one, other in zip(agreed(labels, 6), agreed(labels, 6, n_jobs=n_jobs), strict=True):
-            np.testing.assert_array_equal(one, other, strict=True)
+        assert_same(agreed(labels, 6), agreed(labels, 6, n_jobs=n_jobs))
 
     @pytest.mark.parametrize("k", [2, 4, 9])
     def test_confidence_equals_loops(self, rng, k):

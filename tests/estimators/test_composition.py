@@ -7,25 +7,37 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.estimators import GRAPH, SLICES, K, N, assert_same_fit, both, quick, views, whole
+from helpers.searches import skip_without_package
 from mdt_fast._clusters.labels import choose_labels
-from mdt_fast._search.search import STRATEGIES
+from mdt_fast._search.strategies import BY_NAME
+from mdt_fast.strategies import (
+    CMA,
+    MCTS,
+    Beam,
+    Contrastive,
+    Direct,
+    EpsilonGreedy,
+    Exhaustive,
+    Greedy,
+    Mean,
+    RandomSequences,
+    RandomWeights,
+)
 
-# Searches of a few candidates.
+# Searches of a few candidates, by every strategy that finds one trajectory.
 SMALL = {
-    "random": {"t": 3, "search_options": {"n_samples": 4}},
-    "beam": {"max_steps": 2},
-    "greedy": {"max_steps": 3},
-    "epsilon-greedy": {"max_steps": 3, "search_options": {"epsilon": 0.5}},
-    "mcts": {"max_steps": 3, "search_options": {"n_playouts": 6}},
-    "exhaustive": {"t": 2},
-    "convex": {"t": 2, "search_options": {"n_samples": 4}},
-    "direct": {"t": 2, "max_evaluations": 8},
-    "cma": {"t": 2, "max_evaluations": 8},
-    "contrastive": {"t": 2, "search_options": {"max_iter": 3}},
-    "mean": {"t": 2},
+    "random": {"strategy": RandomSequences(n=4), "t": 3},
+    "beam": {"strategy": Beam(max_steps=2)},
+    "greedy": {"strategy": Greedy(max_steps=3)},
+    "epsilon-greedy": {"strategy": EpsilonGreedy(epsilon=0.5, max_steps=3)},
+    "mcts": {"strategy": MCTS(playouts=6, max_steps=3)},
+    "exhaustive": {"strategy": Exhaustive(), "t": 2},
+    "convex": {"strategy": RandomWeights(n=4), "t": 2},
+    "direct": {"strategy": Direct(evaluations=8), "t": 2},
+    "cma": {"strategy": CMA(evaluations=8), "t": 2},
+    "contrastive": {"strategy": Contrastive(steps=3), "t": 2},
+    "mean": {"strategy": Mean(), "t": 2},
 }
-# Strategies that find one trajectory.
-SINGLE = [name for name in STRATEGIES if name not in ("consensus", "auto")]
 
 
 def composed(Xs, n_clusters=K, *, build=(), widen=None, search=(), embed=(), cluster=()):
@@ -36,8 +48,10 @@ def composed(Xs, n_clusters=K, *, build=(), widen=None, search=(), embed=(), clu
     geometry = mdt.embed(found.trajectory, **{"n_components": n_clusters, **dict(embed)})
     if n_clusters is None:
         return ops, found, geometry, None
-    judging = {name: value for name, value in dict(search).items() if name in ("quality", "view_weights")}
-    how = {"n_init": 10, "random_state": 0, **judging, **dict(cluster)}
+    scoring = mdt.Scoring.of(dict(search).get("quality", "auto"))
+    given = {"quality": scoring.quality, "features": scoring.features}
+    given["view_weights"] = dict(search).get("view_weights")
+    how = {"n_init": 10, "random_state": 0, **given, **dict(cluster)}
     return ops, found, geometry, choose_labels(ops, geometry.coordinates, n_clusters, **how)
 
 
@@ -57,15 +71,16 @@ def assert_composed(fitted, ops, found, geometry, clusters):
         np.testing.assert_array_equal(fitted.cluster_centers_, clusters.centers, strict=True)
 
 
-def as_arguments(parameters):
-    """Parameters of an estimator as arguments of search."""
-    rest = {name: value for name, value in parameters.items() if name != "search_options"}
-    return {**rest, **parameters.get("search_options", {})}
-
-
 def up_to_sign(coordinates, expected):
     """The same columns with the signs of others."""
     return coordinates * np.sign((coordinates * expected).sum(axis=0))
+
+
+def as_arguments(parameters):
+    """Parameters of an estimator as arguments of a search, some of which are settings of its scoring."""
+    own = {name: parameters[name] for name in ("n_components", "tol") if name in parameters}
+    rest = {name: value for name, value in parameters.items() if name not in own}
+    return {**rest, "quality": mdt.Scoring.of(parameters.get("quality", "auto")).with_defaults(**own)}
 
 
 # Parameters, and the functions that take them.
@@ -73,7 +88,9 @@ PASSED_ON = {
     "quality": ({"quality": "silhouette"}, "search"),
     "callable quality": ({"quality": lambda ops, labels, coordinates: -coordinates.std()}, "search"),
     "view_weights": ({"view_weights": [0.9, 0.1]}, "search"),
-    "beam_width": ({"beam_width": 1}, "search"),
+    "scoring": ({"quality": mdt.Scoring("silhouette", n_components=2, n_init=3, tol=1e-5)}, "search"),
+    "features": ({"quality": mdt.Scoring("davies_bouldin", features=views()[::-1])}, "search"),
+    "strategy": ({"strategy": Beam(width=1)}, "search"),
     "max_evaluations": ({"max_evaluations": 3}, "search"),
     "n_components": ({"n_components": 5}, "search embed"),
     "tol": ({"tol": 1e-9}, "search embed"),
@@ -93,25 +110,44 @@ PASSED_ON = {
 
 
 class TestComposition:
-    @pytest.mark.parametrize("strategy", SINGLE)
-    def test_clusters_of_every_strategy(self, strategy):
-        if strategy == "cma":
-            pytest.importorskip("cma")
-        options = SMALL[strategy]
-        fitted = mdt.MDTClustering(K, strategy=strategy, **GRAPH, **options).fit(views())
-        assert_composed(fitted, *composed(views(), search={"strategy": strategy, **as_arguments(options)}))
+    def test_every_strategy_is_tested(self):
+        assert {"consensus", "auto", *SMALL} == set(BY_NAME)
 
-    @pytest.mark.parametrize("strategy", SINGLE)
+    @pytest.mark.parametrize("options", SMALL.values(), ids=SMALL)
+    def test_clusters_of_every_strategy(self, options):
+        skip_without_package(options["strategy"])
+        fitted = mdt.MDTClustering(K, **GRAPH, **options).fit(views())
+        assert_composed(fitted, *composed(views(), search=options))
+
+    @pytest.mark.parametrize("strategy", SMALL)
     @pytest.mark.parametrize("n_clusters", [None, K])
     def test_coordinates_of_every_strategy(self, strategy, n_clusters):
-        if strategy == "cma":
-            pytest.importorskip("cma")
         options = SMALL[strategy]
-        fitted = mdt.MDT(2, strategy=strategy, n_clusters=n_clusters, **GRAPH, **options).fit(views())
+        skip_without_package(options["strategy"])
+        fitted = mdt.MDT(2, n_clusters=n_clusters, **GRAPH, **options).fit(views())
         quality = "calinski_harabasz" if n_clusters else "contrastive" if strategy != "mean" else None
-        search = {"strategy": strategy, "quality": quality, "n_components": 2, **as_arguments(options)}
+        search = {"quality": mdt.Scoring(quality, n_components=2, tol=1e-6), **options}
         assert_composed(fitted, *composed(views(), n_clusters, search=search, embed={"n_components": 2, "tol": 1e-6}))
         assert np.isnan(fitted.score_) == (quality is None)
+
+    @both
+    def test_settings_of_a_scoring_precede_those_of_the_estimator(self, make):
+        own = {"n_clusters": K, "strategy": Beam(max_steps=2)}
+        scoring = mdt.Scoring(tol=1e-9, n_components=4)
+        fitted = quick(make, quality=scoring, tol=1e-5, n_components=5, **own).fit(views())
+        settings = fitted.search_result_.settings
+        assert (settings["tol"], settings["n_components"]) == (1e-9, 4)
+        assert fitted.embedding_.shape[1] == 5
+        settings = quick(make, tol=1e-5, n_components=5, **own).fit(views()).search_result_.settings
+        assert (settings["tol"], settings["n_components"]) == (1e-5, 5)
+
+    @both
+    @pytest.mark.parametrize("strategy", ["mean", Beam(max_steps=2), [0, 1]], ids=str)
+    def test_a_scoring_without_a_quality(self, make, strategy):
+        """The quality of a scoring is "auto" by default, which depends on the estimator."""
+        plain, given = (quick(make, strategy=strategy, t=2, quality=q).fit(views()) for q in ("auto", mdt.Scoring()))
+        assert_same_fit(plain, given)
+        np.testing.assert_array_equal(plain.score_, given.score_)
 
     def test_default_strategies(self):
         assert mdt.MDT(**GRAPH, t=1).fit(views()).search_result_.strategy == "contrastive"
@@ -121,7 +157,7 @@ class TestComposition:
     @pytest.mark.parametrize(("parameters", "takers"), PASSED_ON.values(), ids=PASSED_ON)
     def test_parameters_are_passed_on(self, parameters, takers):
         fitted = mdt.MDTClustering(K, **{**GRAPH, "strategy": "beam", "t": 1, **parameters}).fit(views())
-        search = {"t": 1, **(parameters if "search" in takers else {})}
+        search = {"t": 1, **(as_arguments(parameters) if "search" in takers else {})}
         given = {taker: parameters for taker in takers.split() if taker != "search"}
         assert_composed(fitted, *composed(views(), search=search, **given))
 
@@ -150,23 +186,23 @@ class TestComposition:
 
     @pytest.mark.parametrize(
         "strategy",
-        ["beam", ["view 1^2", "identity", "view 0"], np.full((2, 8), 1 / 8)],
+        [Beam(max_steps=2), ["view 1^2", "identity", "view 0"], np.full((2, 8), 1 / 8)],
         ids=["beam", "sequence", "weights"],
     )
     def test_members(self, strategy):
         members = ["identity", "uniform", "teleport", 2]
-        fitted = mdt.MDTClustering(K, strategy=strategy, members=members, max_steps=2, **GRAPH).fit(views())
+        fitted = mdt.MDTClustering(K, strategy=strategy, members=members, **GRAPH).fit(views())
         expected = composed(
             views(),
             widen=lambda ops: ops.with_identity().with_uniform().with_teleport().with_powers([2]),
-            search={"strategy": strategy, "max_steps": 2},
+            search={"strategy": strategy},
         )
         assert_composed(fitted, *expected)
         assert len(fitted.operators_) == 8
 
     def test_mean_as_a_member(self):
-        fitted = mdt.MDTClustering(K, strategy="beam", members=["mean"], max_steps=2, **GRAPH).fit(views())
-        expected = composed(views(), widen=lambda ops: ops.with_mean(), search={"strategy": "beam", "max_steps": 2})
+        fitted = mdt.MDTClustering(K, strategy=Beam(max_steps=2), members=["mean"], **GRAPH).fit(views())
+        expected = composed(views(), widen=lambda ops: ops.with_mean(), search={"strategy": Beam(max_steps=2)})
         assert_composed(fitted, *expected)
         assert fitted.operators_.names[-1] == "mean"
 
@@ -182,15 +218,15 @@ class TestComposition:
         assert (made[0].trajectory_.weights != made[1].trajectory_.weights).any()
 
     def test_search_resumes_from_a_checkpoint(self, tmp_path):
-        there = {"checkpoint": tmp_path / "search.json", "strategy": "beam", "max_steps": 3}
-        quick(mdt.MDTClustering, **there, max_evaluations=4).fit(views())
+        resumed = {"checkpoint": tmp_path / "search.json", "strategy": Beam(max_steps=3)}
+        quick(mdt.MDTClustering, **resumed, max_evaluations=4).fit(views())
         before = (tmp_path / "search.json").read_bytes()
-        fitted = quick(mdt.MDTClustering, **there).fit(views())
-        assert_same_fit(fitted, quick(mdt.MDTClustering, strategy="beam", max_steps=3).fit(views()))
+        fitted = quick(mdt.MDTClustering, **resumed).fit(views())
+        assert_same_fit(fitted, quick(mdt.MDTClustering, strategy=Beam(max_steps=3)).fit(views()))
         assert before != (tmp_path / "search.json").read_bytes()
 
     def test_time_limit(self):
-        fitted = quick(mdt.MDTClustering, strategy="beam", max_steps=50, time_limit=0.0).fit(views())
+        fitted = quick(mdt.MDTClustering, strategy=Beam(max_steps=50), time_limit=0.0).fit(views())
         assert fitted.search_result_.stopped == "time_limit"
 
     @both

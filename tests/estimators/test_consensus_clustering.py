@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 import mdt_fast as mdt
 from helpers.consensus import K, N, assert_same, overlapping, search
 from helpers.published import fetch
+from mdt_fast.strategies import Beam, Consensus, Contrastive
 
 
 def blobs_of(seed=0, n=300, **options):
@@ -45,9 +47,11 @@ class TestClustering:
 
     def test_options_are_passed_to_the_search(self):
         views = overlapping()[0]
-        how = {"t": 2, "quality": "silhouette", "n_components": 5, "view_weights": [2, 1], "max_evaluations": 7}
-        fitted = mdt.MDTClustering(K, **how, search_options={"n_samples": 9, "n_init": 2}).fit(views)
-        found = search(mdt.build_operators(views, kernel="adaptive"), n_samples=9, n_init=2, **how)
+        how = {"strategy": Consensus(trajectories=9), "t": 2, "view_weights": [2, 1], "max_evaluations": 7}
+        scoring = mdt.Scoring("silhouette", n_init=2)
+        fitted = mdt.MDTClustering(K, quality=scoring, n_components=5, **how).fit(views)
+        scoring = mdt.Scoring("silhouette", n_components=5, n_init=2)
+        found = search(mdt.build_operators(views, kernel="adaptive"), quality=scoring, **how)
         assert_same(found, fitted.search_result_)
         assert fitted.search_result_.stopped == "max_evaluations"
 
@@ -63,7 +67,9 @@ class TestClustering:
         [
             ({}, {"kernel": "adaptive"}),
             ({"strategy": "consensus"}, {"kernel": "adaptive"}),
+            ({"strategy": Consensus(trajectories=4)}, {"kernel": "adaptive"}),
             ({"strategy": "beam"}, {"kernel": "gaussian"}),
+            ({"strategy": Beam(width=1)}, {"kernel": "gaussian"}),
             ({"strategy": [0, 1]}, {"kernel": "gaussian"}),
             ({"kernel": "gaussian"}, {"kernel": "gaussian"}),
             ({"kernel": ["adaptive", "binary"]}, {"kernel": ["adaptive", "binary"]}),
@@ -119,6 +125,12 @@ class TestClustering:
         assert not fitted.labels_.any()
         assert not fitted.predict([X[:5] for X in views]).any()
 
+    def test_one_cluster_by_a_strategy_that_finds_a_trajectory(self):
+        strategy = Contrastive(steps=3)
+        fitted = mdt.MDTClustering(1, strategy=strategy, t=2).fit(overlapping()[0])
+        assert fitted.search_result_.settings["strategy"] == strategy.settings()
+        assert not fitted.labels_.any()
+
     @pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
     def test_copies(self, copied):
         fitted = mdt.MDTClustering(K, t=2).fit(overlapping()[0])
@@ -141,7 +153,11 @@ class TestClustering:
         with pytest.raises(ValueError, match=message):
             mdt.MDTClustering(**{"n_clusters": K, "t": 1, **parameters}).fit(overlapping()[0])
 
-    @pytest.mark.parametrize("strategies", [("auto", "beam"), ("beam", "auto"), ("auto", "mean")])
+    @pytest.mark.parametrize(
+        "strategies",
+        [("auto", "beam"), ("beam", "auto"), ("auto", "mean"), (Consensus(trajectories=4), Beam())],
+        ids=str,
+    )
     def test_refitting_removes_attributes(self, strategies):
         views = overlapping()[0]
         first, second = strategies
@@ -149,10 +165,11 @@ class TestClustering:
         fresh = mdt.MDTClustering(K, t=1, strategy=second).fit(views)
         assert vars(fitted).keys() == vars(fresh).keys()
 
-    @pytest.mark.parametrize("strategy", ["consensus", "auto"])
+    @pytest.mark.parametrize("strategy", ["consensus", "auto", Consensus(trajectories=4)], ids=str)
     @pytest.mark.parametrize("n_clusters", [None, K])
     def test_coordinates_need_a_trajectory(self, strategy, n_clusters):
-        with pytest.raises(ValueError, match=rf"strategy: .*single trajectory, got '{strategy}'.*MDTClustering"):
+        shown = re.escape(repr(strategy))
+        with pytest.raises(ValueError, match=rf"strategy: .*single trajectory, got {shown}.*MDTClustering"):
             mdt.MDT(strategy=strategy, n_clusters=n_clusters).fit(overlapping()[0])
 
 

@@ -37,6 +37,7 @@ from helpers.estimators import (
     whole,
     whole_frame,
 )
+from mdt_fast.strategies import Beam, Consensus, Contrastive, Greedy, RandomSequences
 
 
 def through_joblib(estimator):
@@ -85,6 +86,56 @@ class TestConventions:
         assert_same_fit(other.fit(whole()), made.fit(whole()))
         with pytest.raises(ValueError, match="n_neighbours"):
             made.set_params(n_neighbours=3)
+
+    @both
+    def test_options_of_the_strategy(self, make):
+        made = make(strategy=Beam(width=5, max_steps=3))
+        params = made.get_params()
+        assert params["strategy"] is made.strategy
+        own = {name: value for name, value in params.items() if name.startswith("strategy__")}
+        assert own == {f"strategy__{name}": value for name, value in made.strategy.get_params().items()}
+        assert (own["strategy__width"], own["strategy__max_steps"], own["strategy__grow"]) == (5, 3, "left")
+        assert not any("__" in name for name in made.get_params(deep=False))
+        assert not any("__" in name for name in make(strategy="beam").get_params())
+        before = made.strategy
+        assert made.set_params(strategy__width=3) is made
+        assert made.strategy == Beam(width=3, max_steps=3)
+        assert before == Beam(width=5, max_steps=3)
+
+    @both
+    def test_options_of_a_strategy_by_name(self, make):
+        made = make(strategy="beam").set_params(strategy__width=3, strategy__max_steps=4)
+        assert made.strategy == Beam(width=3, max_steps=4)
+        # Options belong to the new strategy when both are set.
+        made.set_params(strategy="greedy", strategy__max_steps=2, t=3)
+        assert (made.strategy, made.t) == (Greedy(max_steps=2), 3)
+        made.set_params(strategy=Contrastive(steps=3), strategy__learning_rate=0.1)
+        assert made.strategy == Contrastive(learning_rate=0.1, steps=3)
+        pipeline = make_pipeline(StandardScaler(), made).set_params(**{f"{make.__name__.lower()}__strategy__steps": 9})
+        assert pipeline[-1].strategy.steps == 9
+
+    def test_options_of_the_default_strategy(self):
+        assert mdt.MDTClustering().set_params(strategy__trajectories=8).strategy == Consensus(trajectories=8)
+        assert mdt.MDT().set_params(strategy__steps=8).strategy == Contrastive(steps=8)
+
+    @both
+    def test_parameters_with_options(self, make):
+        made = quick(make, strategy=Beam(width=1, max_steps=2), n_clusters=3)
+        other = make().set_params(**made.get_params())
+        assert other.get_params() == made.get_params()
+        assert_same_fit(other.fit(views()), made.fit(views()))
+
+    @both
+    @pytest.mark.parametrize(
+        "strategy", [Beam(width=1, max_steps=2), RandomSequences(n=2, probabilities=np.array([0.25, 0.75]))], ids=str
+    )
+    def test_clone_of_a_strategy(self, make, strategy):
+        made = quick(make, strategy=strategy, n_clusters=3, t=2)
+        copied = clone(made)
+        assert copied.strategy is not strategy
+        assert type(copied.strategy) is type(strategy)
+        assert repr(copied.get_params()) == repr(made.get_params())
+        assert_same_fit(clone(made).fit(views()), made.fit(views()))
 
     @both
     @pytest.mark.parametrize("random_state", [0, np.random.RandomState(3)], ids=["int", "RandomState"])
@@ -164,6 +215,28 @@ class TestConventions:
             assert score == expected.mean()
         assert found.best_estimator_.get_params()[name] == found.best_params_[name]
         np.testing.assert_array_equal(found.predict(whole()), found.best_estimator_.labels_)
+
+    @pytest.mark.parametrize("strategy", [Beam(max_steps=2), "beam"], ids=str)
+    @pytest.mark.parametrize("widths", [[1, 3], np.array([1, 3])], ids=["ints", "array"])
+    def test_grid_search_over_options(self, strategy, widths):
+        made, (_, target) = quick(mdt.MDTClustering, strategy=strategy, view_slices=SLICES), overlapping_clusters(N)
+        grid = {"strategy__width": widths}
+        found = GridSearchCV(made, grid, scoring=agreement, cv=2, error_score="raise").fit(whole(), target)
+        for width, score in zip(widths, found.cv_results_["mean_test_score"], strict=True):
+            chosen = Beam(width=int(width), max_steps=None if strategy == "beam" else 2)
+            expected = cross_val_score(
+                clone(made).set_params(strategy=chosen), whole(), target, scoring=agreement, cv=2
+            )
+            assert score == expected.mean()
+        assert found.best_estimator_.strategy.width == found.best_params_["strategy__width"]
+        np.testing.assert_array_equal(found.predict(whole()), found.best_estimator_.labels_)
+        assert made.strategy is strategy
+
+    def test_grid_search_over_strategies(self):
+        made, (_, target) = quick(mdt.MDTClustering, view_slices=SLICES), overlapping_clusters(N)
+        grid = {"strategy": ["mean", Beam(max_steps=2), Consensus(trajectories=4)]}
+        found = GridSearchCV(made, grid, scoring=agreement, cv=2, error_score="raise").fit(whole(), target)
+        assert np.isfinite(found.cv_results_["mean_test_score"]).all()
 
     @both
     def test_metadata_routing(self, make):

@@ -20,6 +20,7 @@ from helpers.estimators import (
     whole,
     whole_frame,
 )
+from mdt_fast.strategies import Beam
 
 
 def holed(X):
@@ -64,9 +65,6 @@ BAD = {
     "power 0": ({"members": [0]}, views, ValueError, "members: .*got 0"),
     "power True": ({"members": [True]}, views, (TypeError, ValueError), "members: .*True"),
     "powers": ({"members": [[2, 3]]}, views, (TypeError, ValueError), r"members: .*\[2, 3\]"),
-    "search_options": ({"search_options": [1]}, views, TypeError, r"search_options: expected a dict.*\[1\]"),
-    "unknown option": ({"search_options": {"epsilons": 1}}, views, (TypeError, ValueError), "search_options.*epsilons"),
-    "option given twice": ({"search_options": {"tol": 1}}, views, (TypeError, ValueError), "search_options.*tol"),
 }
 BAD_SLICES = {
     "out of range": [(0, 4), (4, 8)],
@@ -145,6 +143,26 @@ class TestBadInput:
             of_new_samples(fitted, views()[0])
         with pytest.raises(ValueError, match="order"):
             of_new_samples(fitted, frames(columns=SHUFFLED)[:1])
+
+    @pytest.mark.parametrize("name", ["max_steps", "beam_width", "search_options", "foo"])
+    def test_unknown_parameters(self, make, name):
+        with pytest.raises(TypeError, match=f"'{name}'"):
+            make(**{name: 2})
+        with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
+            make().set_params(**{name: 2})
+
+    @pytest.mark.parametrize("strategy", ["beam", Beam(width=5)], ids=str)
+    def test_unknown_option_of_the_strategy(self, make, strategy):
+        made = make(strategy=strategy)
+        with pytest.raises(ValueError, match=r"'beam': expected one of .*'width'.* got 'foo'"):
+            made.set_params(strategy__foo=1)
+        with pytest.raises(ValueError, match=r"width: expected an integer >= 1.* got 0"):
+            made.set_params(strategy__width=0)
+        assert made.strategy is strategy
+
+    def test_options_of_an_unknown_strategy(self, make):
+        with pytest.raises(ValueError, match=r"strategy: .*'beams'"):
+            make(strategy="beams").set_params(strategy__width=3)
 
     def test_before_fit(self, make):
         with pytest.raises(NotFittedError, match=make.__name__):

@@ -30,6 +30,7 @@ from helpers.estimators import (
     whole,
     whole_frame,
 )
+from mdt_fast.strategies import Greedy
 
 
 class TestFitted:
@@ -64,7 +65,7 @@ class TestFitted:
         np.testing.assert_allclose(fitted.cluster_centers_, means, atol=1e-12)
 
     def test_time_of_a_search_without_one(self):
-        fitted = mdt.MDTClustering(K, strategy="greedy", max_steps=3, **GRAPH).fit(views())
+        fitted = mdt.MDTClustering(K, strategy=Greedy(max_steps=3), **GRAPH).fit(views())
         assert fitted.t_ == len(fitted.trajectory_)
 
     @both
@@ -105,7 +106,7 @@ class TestFitted:
         X = {"array": views()[0], "frame": frames(LABELS)[0], "sparse": unsorted}
         parameters = {
             "members": ["identity", 2],
-            "search_options": {"n_init": 2},
+            "view_weights": [2.0, 1.0, 1.0],
             "n_neighbors": dict.fromkeys(X, 40),
         }
         before = copy.deepcopy((X, parameters))

@@ -10,7 +10,8 @@ import numpy as np
 import mdt_fast as mdt
 from helpers import searches
 from helpers.data import overlapping_clusters
-from mdt_fast._search.result import HISTORY_DTYPE
+from mdt_fast._search.evaluation import HISTORY_DTYPE
+from mdt_fast.strategies import Consensus
 
 K = 3
 N = 90
@@ -33,8 +34,10 @@ def separate(n=60, std=0.01):
     return blobs.views, blobs.target
 
 
-def search(ops, n_clusters=K, **options):
-    return mdt.search(ops, n_clusters, **{"strategy": "consensus", "t": 3, "progress": False, **options})
+def search(ops, n_clusters=K, *, n=None, **options):
+    """The consensus of at most `n` trajectories, as many as by default for None."""
+    strategy = Consensus() if n is None else Consensus(trajectories=n)
+    return mdt.search(ops, n_clusters, **{"strategy": strategy, "t": 3, "progress": False, **options})
 
 
 def assert_same(first, second, *, but=()):
@@ -44,7 +47,7 @@ def assert_same(first, second, *, but=()):
     for name in ("rows", "labels", "embedding", "confidence"):
         mine, other = (getattr(found.agreement, name) for found in (first, second))
         np.testing.assert_array_equal(other, mine, strict=True, err_msg=name)
-    for a, b in zip(first.members, second.members, strict=True):
+    for a, b in zip(first.trajectories, second.trajectories, strict=True):
         np.testing.assert_array_equal(a.weights, b.weights, strict=True)
 
 
@@ -59,12 +62,12 @@ def assert_valid(found, n, n_clusters=K):
     assert np.isfinite(found.history["score"]).all()
     assert found.best == np.argmax(found.history["score"])
     rows = found.agreement.rows
-    assert len(rows) == len(found.members) == math.ceil(found.n_evaluations / 2)
+    assert len(rows) == len(found.trajectories) == math.ceil(found.n_evaluations / 2)
     assert (np.diff(rows) > 0).all()
     assert found.best in rows
     left = np.setdiff1d(np.arange(found.n_evaluations), rows)
     assert not len(left) or found.history["score"][left].max() <= found.history["score"][rows].min()
-    for row, trajectory in zip(rows, found.members, strict=True):
+    for row, trajectory in zip(rows, found.trajectories, strict=True):
         np.testing.assert_allclose(trajectory.weights, found.candidates[row], rtol=1e-12)
         assert trajectory.operators is found.operators
     assert found.labels.shape == (n,)

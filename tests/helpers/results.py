@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mdt_fast._search.result import HISTORY_DTYPE, SearchResult
+from mdt_fast import SearchResult
+from mdt_fast._search.evaluation import HISTORY_DTYPE
 
 N_SAMPLES = 40
 
@@ -29,7 +30,7 @@ def make_result(ops, candidates, scores, parents=None, best=None, **changes):
         "t": 3,
         "stopped": None,
         "converged": None,
-        "settings": {"beam_width": 2, "tol": 1e-3, "probabilities": [[0.5, 0.5]]},
+        "settings": {"strategy": {"name": "beam", "width": 2}, "tol": 1e-3, "view_weights": [0.5, 0.5]},
     }
     return SearchResult(**{**fields, **changes})
 

@@ -12,6 +12,18 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.data import overlapping_clusters
+from mdt_fast.strategies import (
+    CMA,
+    MCTS,
+    Beam,
+    Contrastive,
+    Direct,
+    EpsilonGreedy,
+    Exhaustive,
+    Greedy,
+    RandomSequences,
+    RandomWeights,
+)
 
 K = 3
 SEQUENCES = ["random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive"]
@@ -19,16 +31,16 @@ WEIGHTS = ["convex", "direct", "cma", "contrastive"]
 COLUMNS = ("parent", "depth", "score")
 # Small searches that are longer than the few evaluations that tests cut them to.
 SEARCHES = {
-    "random": {"t": 5, "n_samples": 10},
-    "beam": {"max_steps": 4},
-    "greedy": {"max_steps": 6},
-    "epsilon-greedy": {"max_steps": 6, "epsilon": 0.5},
-    "mcts": {"max_steps": 5, "n_playouts": 25},
-    "exhaustive": {"max_steps": 3},
-    "convex": {"t": 3, "n_samples": 10},
-    "direct": {"t": 2, "max_evaluations": 20},
-    "cma": {"t": 2, "max_evaluations": 20},
-    "contrastive": {"t": 3, "max_iter": 12},
+    "random": {"strategy": RandomSequences(n=10), "t": 5},
+    "beam": {"strategy": Beam(max_steps=4)},
+    "greedy": {"strategy": Greedy(max_steps=6)},
+    "epsilon-greedy": {"strategy": EpsilonGreedy(epsilon=0.5, max_steps=6)},
+    "mcts": {"strategy": MCTS(playouts=25, max_steps=5)},
+    "exhaustive": {"strategy": Exhaustive(max_steps=3)},
+    "convex": {"strategy": RandomWeights(n=10), "t": 3},
+    "direct": {"strategy": Direct(evaluations=20), "t": 2},
+    "cma": {"strategy": CMA(evaluations=20), "t": 2},
+    "contrastive": {"strategy": Contrastive(steps=12), "t": 3},
 }
 strategies = pytest.mark.parametrize("strategy", SEARCHES)
 scored = pytest.mark.parametrize("strategy", [name for name in SEARCHES if name != "contrastive"])
@@ -65,9 +77,14 @@ def lazy(n=12, n_views=3):
     return mdt.OperatorSet.from_transitions(members)
 
 
-def search(ops, n_clusters=K, **options):
-    if isinstance(strategy := options.get("strategy"), str) and strategy == "cma":
+def skip_without_package(strategy):
+    """Skip the test if the strategy needs a package that is missing."""
+    if isinstance(strategy, CMA) or (isinstance(strategy, str) and strategy == "cma"):
         pytest.importorskip("cma")
+
+
+def search(ops, n_clusters=K, **options):
+    skip_without_package(options.get("strategy"))
     return mdt.search(ops, n_clusters, **{"progress": False, **options})
 
 

@@ -185,16 +185,16 @@ class TestTrajectories:
     @pytest.mark.parametrize(
         ("steps", "error", "fragments"),
         [
-            ([0, 2], ValueError, ["word", number(2)]),
-            ([0, -3], ValueError, ["word", number(-3)]),
-            ([1, 10**12], ValueError, ["word", str(10**12)]),
-            (["view 0", "smell"], ValueError, ["word", "smell"]),
-            ([0.5, 1.0], EITHER, ["word", r"0\.5|float"]),
+            ([0, 2], ValueError, ["sequence", number(2)]),
+            ([0, -3], ValueError, ["sequence", number(-3)]),
+            ([1, 10**12], ValueError, ["sequence", str(10**12)]),
+            (["view 0", "smell"], ValueError, ["sequence", "smell"]),
+            ([0.5, 1.0], EITHER, ["sequence", r"0\.5|float"]),
             ([[0.5, 0.4]], ValueError, ["weights", "row 0", r"0\.9"]),
             ([[0.5, 0.5], [1.5, -0.5]], ValueError, ["weights", "row 1", r"-0\.5|negative"]),
             ([[0.5, 0.5], [np.nan, 0.5]], ValueError, ["weights", "row 1", "nan"]),
             ([[0.5, 0.25, 0.25]], ValueError, ["weights", number(2), number(3)]),
-            (np.full((2, 2, 2), 0.5), ValueError, ["weights|word", r"\(2, 2, 2\)|3-d|3 dim|ndim"]),
+            (np.full((2, 2, 2), 0.5), ValueError, ["weights|sequence", r"\(2, 2, 2\)|3-d|3 dim|ndim"]),
             (np.array([[0.5, 0.5j]]), TypeError, ["weights", "complex"]),
         ],
         ids=[
@@ -226,7 +226,7 @@ class TestTrajectories:
         ],
     )
     def test_extend(self, ops, step, fragments):
-        with pytest.raises(ValueError, match=mentions("step|word|weights", *fragments)):
+        with pytest.raises(ValueError, match=mentions("step|sequence|weights", *fragments)):
             ops.trajectory([0]).extend(step)
 
     @pytest.mark.parametrize("n_rows", [N_SAMPLES - 1, N_SAMPLES + 1])

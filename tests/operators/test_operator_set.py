@@ -345,7 +345,7 @@ class TestNames:
     def test_a_second_identity_has_its_own_name(self, rng):
         ops = mdt.build_operators(rng.normal(size=(20, 3))).with_identity().with_identity()
         assert ops.names == ["view 0", "identity", "identity (2)"]
-        assert ops.trajectory(["identity (2)"]).word == (2,)
+        assert ops.trajectory(["identity (2)"]).sequence == (2,)
 
     def test_one_bare_matrix_can_be_added(self, rng):
         ops = mdt.build_operators(rng.normal(size=(20, 3)))

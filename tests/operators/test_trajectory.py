@@ -64,12 +64,12 @@ class TestProduct:
     @pytest.mark.parametrize("sequence", SEQUENCES)
     def test_one_hot_weights_are_the_sequence(self, ops, sequence):
         by_sequence, by_weights = ops.trajectory(sequence), ops.trajectory(one_hot(sequence, len(ops)))
-        assert by_weights.word == by_sequence.word == sequence
+        assert by_weights.sequence == by_sequence.sequence == sequence
         np.testing.assert_array_equal(by_weights.toarray(), by_sequence.toarray())
 
     def test_convex_steps(self, ops, members, weights):
         W = ops.trajectory(weights)
-        assert W.word is None
+        assert W.sequence is None
         expected = oracle.weights_product(members, weights)
         np.testing.assert_allclose(W.toarray(), expected, rtol=0, atol=1e-13)
         np.testing.assert_allclose(W.tosparse().toarray(), expected, rtol=0, atol=1e-13)
@@ -105,12 +105,12 @@ class TestProduct:
     @pytest.mark.parametrize("form", [list, tuple, np.array, lambda w: np.array(w, dtype=np.uint8)])
     def test_forms_of_a_sequence(self, ops, form):
         W = ops.trajectory(form([0, 2, 1]))
-        assert W.word == (0, 2, 1)
-        assert all(type(step) is int for step in W.word)
+        assert W.sequence == (0, 2, 1)
+        assert all(type(step) is int for step in W.sequence)
 
     def test_sequence_of_names(self, views):
         ops = mdt.build_operators({"sight": views[0], "sound": views[1]})
-        assert ops.trajectory(["sound", "sight", "sound"]).word == (1, 0, 1)
+        assert ops.trajectory(["sound", "sight", "sound"]).sequence == (1, 0, 1)
 
     def test_attributes(self, ops, weights):
         W = ops.trajectory(weights)
@@ -136,22 +136,22 @@ class TestExtend:
     def test_one_more_step_multiplies_on_the_left(self, ops, members):
         W = ops.trajectory([0])
         longer = W.extend(1)
-        assert (W.word, longer.word) == ((0,), (0, 1))
+        assert (W.sequence, longer.sequence) == ((0,), (0, 1))
         np.testing.assert_allclose(longer.toarray(), members[1] @ members[0], rtol=0, atol=1e-13)
 
     @pytest.mark.parametrize("step", [4, np.int64(4), "name"])
     def test_forms_of_a_step(self, ops, step):
         longer = ops.trajectory([0, 1]).extend(ops.names[4] if step == "name" else step)
-        assert longer.word == (0, 1, 4)
+        assert longer.sequence == (0, 1, 4)
 
     def test_weight_row(self, ops, members, weights):
         longer = ops.trajectory(weights[:3]).extend(weights[3])
-        assert longer.word is None
+        assert longer.sequence is None
         np.testing.assert_allclose(longer.weights, weights, rtol=0, atol=1e-15)
         np.testing.assert_array_equal(longer.toarray(), ops.trajectory(weights).toarray())
 
     def test_one_hot_row_keeps_the_sequence(self, ops):
-        assert ops.trajectory([1]).extend(np.eye(len(ops))[3]).word == (1, 3)
+        assert ops.trajectory([1]).extend(np.eye(len(ops))[3]).sequence == (1, 3)
 
 
 class TestLinearOperator:
@@ -404,7 +404,7 @@ def test_copies_are_equal(rng, ops, weights, duplicate):
     B = rng.normal(size=(N_SAMPLES, 3))
     for W in (ops.trajectory([0, 5, 1]), ops.trajectory(weights), ops.mean()):
         again = duplicate(W)
-        assert again.word == W.word
+        assert again.sequence == W.sequence
         np.testing.assert_array_equal(again.weights, W.weights)
         np.testing.assert_array_equal(again @ B, W @ B)
         np.testing.assert_array_equal(again.T @ B, W.T @ B)

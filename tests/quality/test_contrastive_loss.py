@@ -158,16 +158,16 @@ def test_threads_do_not_change_a_bit(rng, uniform):
 def test_the_core_takes_weights_off_the_simplex(ops, rng):
     members, Ps = dense(ops), [P.toarray() for P in ops.views]
     for weights in (rng.random((3, 3)), rng.normal(size=(2, 3)), np.full((2, 3), 20.0)):
-        loss, gradient = _core.contrastive(
-            ops._core, weights, np.full(3, 1 / 3), None, include_self=True, gradient=True, n_threads=1
+        found = _core.contrastive(
+            ops.native, weights, np.full(3, 1 / 3), None, include_self=True, gradient=True, n_threads=1
         )
         expected = oracle.contrastive_loss(oracle.weights_product(members, weights), Ps, include_self=True)
-        assert loss == pytest.approx(expected, rel=1e-12)
+        assert found.loss == pytest.approx(expected, rel=1e-12)
         slopes = oracle.contrastive_gradient(members, weights, Ps, include_self=True)
-        np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-6 * np.abs(slopes).max())
+        np.testing.assert_allclose(found.gradient, slopes, rtol=1e-5, atol=1e-6 * np.abs(slopes).max())
     with pytest.raises(ValueError, match="weights are too large"):
         _core.contrastive(
-            ops._core, np.full((2, 3), 1e200), np.ones(3), None, include_self=True, gradient=True, n_threads=1
+            ops.native, np.full((2, 3), 1e200), np.ones(3), None, include_self=True, gradient=True, n_threads=1
         )
 
 

@@ -11,6 +11,7 @@ import scipy.sparse
 import mdt_fast as mdt
 from helpers.consensus import K, N, operators_of, overlapping, search, separate
 from helpers.data import labels_of
+from mdt_fast.strategies import MCTS, Beam, Consensus, RandomWeights
 
 
 def dense_persistence(P, labels):
@@ -115,12 +116,15 @@ class TestPersistence:
         scores = {mdt.quality.persistence(mdt.build_operators(X, n_neighbors=4, n_jobs=j), labels) for j in (1, n_jobs)}
         assert len(scores) == 1
 
-    @pytest.mark.parametrize("strategy", ["beam", "convex", "mcts", "consensus"])
+    @pytest.mark.parametrize(
+        "strategy", [Beam(), RandomWeights(n=6), MCTS(playouts=6), Consensus(trajectories=6)], ids=repr
+    )
     @pytest.mark.parametrize("weights", [None, [3, 1]], ids=["equal", "weighted"])
     def test_as_quality_of_a_search(self, strategy, weights):
         ops = operators_of()
-        how = {"quality": "persistence", "view_weights": weights, "n_init": 2, "progress": False, "t": 2}
-        found = mdt.search(ops, K, strategy=strategy, n_samples=6, n_playouts=6, **how)
+        scoring = mdt.Scoring("persistence", n_init=2)
+        how = {"quality": scoring, "view_weights": weights, "progress": False, "t": 2}
+        found = mdt.search(ops, K, strategy=strategy, **how)
         assert found.quality == "persistence"
         for candidate, score in zip(found.candidates, found.history["score"], strict=True):
             labels = mdt.search(ops, K, strategy=candidate, **how).labels
@@ -131,4 +135,4 @@ class TestPersistence:
 
     def test_features_are_refused(self):
         with pytest.raises(ValueError, match=r"features: expected None, because quality='persistence'"):
-            search(operators_of(), features=overlapping()[0])
+            search(operators_of(), quality=mdt.Scoring(features=overlapping()[0]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -14,13 +15,17 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.searches import SEARCHES, Counted, assert_same, fresh, search, strategies
+from mdt_fast._search import checkpoint as _checkpoint
+from mdt_fast.strategies import MCTS, Beam, Contrastive, EpsilonGreedy, Greedy, RandomSequences
+
+BEAM = SEARCHES["beam"]
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The bytes of a checkpoint, and its search."""
     path = tmp_path_factory.mktemp("checkpoint") / "search.json"
-    res = search(fresh(), max_steps=3, checkpoint=path)
+    res = search(fresh(), strategy=Beam(max_steps=3), checkpoint=path)
     return path.read_bytes(), res
 
 
@@ -30,11 +35,11 @@ class TestCheckpoint:
     def test_a_finished_search_is_replayed(self, strategy, native, tmp_path):
         path, quality = tmp_path / "search.json", Counted()
         options = SEARCHES[strategy] | ({} if native or strategy == "contrastive" else {"quality": quality})
-        plain = search(fresh(), strategy=strategy, **options)
-        first = search(fresh(), strategy=strategy, checkpoint=path, **options)
+        plain = search(fresh(), **options)
+        first = search(fresh(), checkpoint=path, **options)
         assert path.is_file()
         quality.n_calls = 0
-        again = search(fresh(), strategy=strategy, checkpoint=str(path), **options)
+        again = search(fresh(), checkpoint=str(path), **options)
         assert quality.n_calls == 0
         assert_same(plain, first)
         assert_same(plain, again)
@@ -46,38 +51,38 @@ class TestCheckpoint:
     def test_a_stopped_search_is_resumed(self, strategy, native, tmp_path):
         path, quality = tmp_path / "search.json", Counted()
         options = SEARCHES[strategy] | ({} if native or strategy == "contrastive" else {"quality": quality})
-        plain = search(fresh(), strategy=strategy, **options)
+        plain = search(fresh(), **options)
         for budget in (1, 4, 6):
-            cut = search(fresh(), strategy=strategy, checkpoint=path, **options | {"max_evaluations": budget})
+            cut = search(fresh(), checkpoint=path, max_evaluations=budget, **options)
             assert cut.n_evaluations == budget
             assert cut.stopped == "max_evaluations"
         quality.n_calls = 0
-        whole = search(fresh(), strategy=strategy, checkpoint=path, **options)
+        whole = search(fresh(), checkpoint=path, **options)
         assert_same(plain, whole)
         assert whole.stopped == plain.stopped
         assert quality.n_calls < plain.n_evaluations
         # Fewer evaluations than the file holds.
-        less = search(fresh(), strategy=strategy, checkpoint=path, **options | {"max_evaluations": 3})
+        less = search(fresh(), checkpoint=path, max_evaluations=3, **options)
         assert less.n_evaluations == 3
         np.testing.assert_array_equal(less.history["score"], plain.history["score"][:3])
 
     def test_options_without_effect_on_the_answer_may_differ(self, tmp_path):
         path, ops = tmp_path / "search.json", fresh(3, 60)
-        plain = search(ops, max_steps=4)
-        search(ops, max_steps=4, checkpoint=path, max_evaluations=5, n_jobs=1)
-        other = search(
-            ops, max_steps=4, checkpoint=path, n_jobs=2, memory_budget=2**22, time_limit=100, progress=lambda _: None
-        )
+        plain = search(ops, **BEAM)
+        search(ops, checkpoint=path, max_evaluations=5, n_jobs=1, **BEAM)
+        scoring = mdt.Scoring(memory_budget=2**22)
+        limits = {"n_jobs": 2, "time_limit": 100, "progress": lambda _: None}
+        other = search(ops, quality=scoring, checkpoint=path, **limits, **BEAM)
         assert_same(plain, other)
 
     def test_a_search_out_of_time_is_resumed(self, tmp_path):
         path, quality = tmp_path / "search.json", Counted(0.02)
-        cut = search(fresh(), max_steps=4, quality=quality, checkpoint=path, time_limit=0.15)
+        cut = search(fresh(), quality=quality, checkpoint=path, time_limit=0.15, **BEAM)
         assert cut.stopped == "time_limit"
         quality.pause = 0
         assert_same(
-            search(fresh(), max_steps=4, quality=quality, checkpoint=path),
-            search(fresh(), max_steps=4),
+            search(fresh(), quality=quality, checkpoint=path, **BEAM),
+            search(fresh(), **BEAM),
         )
 
     def test_written_before_anything_is_evaluated(self, tmp_path):
@@ -87,7 +92,7 @@ class TestCheckpoint:
             seen.append(path.is_file() and path.stat().st_size > 0)
             return 1.0
 
-        search(fresh(), max_steps=2, quality=quality, checkpoint=path)
+        search(fresh(), strategy=Beam(max_steps=2), quality=quality, checkpoint=path)
         assert all(seen)
         assert [file.name for file in tmp_path.iterdir()] == ["search.json"]
 
@@ -102,50 +107,95 @@ class TestCheckpoint:
                 raise BrokenError
 
         with pytest.raises(BrokenError):
-            search(fresh(), max_steps=4, quality=quality, checkpoint=path, progress=fail)
+            search(fresh(), quality=quality, checkpoint=path, progress=fail, **BEAM)
         assert_same(
-            search(fresh(), max_steps=4, quality=quality, checkpoint=path),
-            search(fresh(), max_steps=4),
+            search(fresh(), quality=quality, checkpoint=path, **BEAM),
+            search(fresh(), **BEAM),
         )
 
+    def refuses_other(self, path, first, second, message):
+        """A search with other arguments refuses the checkpoint and leaves the file as it is."""
+        search(fresh(), **{"max_evaluations": 4, "checkpoint": path, **first})
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=f"checkpoint: expected one {message}"):
+            search(fresh(), **{"max_evaluations": 4, "checkpoint": path, **first, **second})
+        assert path.read_bytes() == before
+
     @pytest.mark.parametrize(
-        ("options", "changed"),
+        ("given", "changed"),
         [
             ({}, {"n_clusters": 4}),
-            ({}, {"max_steps": 4}),
-            ({}, {"beam_width": 3}),
             ({}, {"quality": "silhouette"}),
             ({}, {"view_weights": [1.0, 2.0]}),
             ({"view_weights": [1.0, 2.0]}, {"view_weights": [1.0, 3.0]}),
-            ({}, {"features": [np.eye(16), np.eye(16)]}),
-            ({"features": [np.eye(16), np.eye(16)]}, {"features": [np.eye(16), np.eye(16)[::-1]]}),
-            ({}, {"n_components": 2}),
-            ({}, {"n_init": 2}),
-            ({}, {"tol": 1e-6}),
-            ({}, {"answer": "last"}),
-            ({}, {"grow": "right"}),
             ({}, {"random_state": 1}),
-            ({}, {"strategy": "greedy"}),
-            ({"strategy": "random", "t": 4, "n_samples": 5}, {"t": 5}),
-            ({"strategy": "random", "t": 4, "n_samples": 5}, {"n_samples": 6}),
-            ({"strategy": "random", "t": 4, "n_samples": 5}, {"probabilities": [0.25, 0.75]}),
-            ({"strategy": "epsilon-greedy"}, {"epsilon": 0.2}),
-            ({"strategy": "mcts"}, {"n_playouts": 7}),
-            ({"strategy": "mcts"}, {"exploration": 0.9}),
-            ({"strategy": "contrastive", "t": 2}, {"learning_rate": 0.1}),
-            ({"strategy": "contrastive", "t": 2}, {"max_iter": 7}),
-            ({"strategy": "contrastive", "t": 2}, {"batch_size": 8}),
+            ({"strategy": RandomSequences(n=5), "t": 4}, {"t": 5}),
         ],
         ids=lambda value: "-".join(value) or "default",
     )
-    def test_of_other_arguments_is_refused(self, options, changed, tmp_path):
+    def test_of_other_arguments_is_refused(self, given, changed, tmp_path):
+        first = {"strategy": Beam(max_steps=3), **given}
+        name = next(iter(changed))
+        self.refuses_other(tmp_path / "search.json", first, changed, f"with {name}=.* got one with {name}=")
+
+    @pytest.mark.parametrize("changed", [{"n_components": 2}, {"n_init": 2}, {"tol": 1e-6}], ids=str)
+    def test_of_another_scoring_is_refused(self, changed, tmp_path):
+        (name, value), second = *changed.items(), {"quality": mdt.Scoring(**changed)}
+        message = f"with {name}={value}, got one with {name}="
+        self.refuses_other(tmp_path / "search.json", {"strategy": Beam(max_steps=3)}, second, message)
+
+    @pytest.mark.parametrize(
+        ("strategy", "changed"),
+        [
+            (Beam(max_steps=3), {"max_steps": 4}),
+            (Beam(max_steps=3), {"width": 3}),
+            (Beam(max_steps=3), {"answer": "last"}),
+            (Beam(max_steps=3), {"grow": "right"}),
+            (RandomSequences(n=5), {"n": 6}),
+            (RandomSequences(n=5), {"probabilities": [0.25, 0.75]}),
+            (EpsilonGreedy(max_steps=3), {"epsilon": 0.2}),
+            (MCTS(max_steps=3), {"playouts": 7}),
+            (MCTS(max_steps=3), {"exploration": 0.9}),
+            (Contrastive(), {"learning_rate": 0.1}),
+            (Contrastive(), {"steps": 7}),
+            (Contrastive(), {"batch_size": 8}),
+        ],
+        ids=str,
+    )
+    def test_of_other_options_is_refused(self, strategy, changed, tmp_path):
+        (name, value), second = *changed.items(), {"strategy": strategy.replace(**changed)}
+        shown = re.escape(f"{name!r}: {value!r}")
+        message = rf"with strategy={{.*{shown}.*}}, got one with strategy={{(?!.*{shown})"
+        self.refuses_other(tmp_path / "search.json", {"strategy": strategy, "t": 4}, second, message)
+
+    def test_of_another_strategy_is_refused(self, tmp_path):
+        first, second = ({"strategy": make(max_steps=3)} for make in (Beam, Greedy))
+        message = "with strategy={'name': 'greedy'.*}, got one with strategy={'name': 'beam'"
+        self.refuses_other(tmp_path / "search.json", first, second, message)
+
+    @pytest.mark.parametrize("strategy", [[0, 1, 1], np.array([[0.5, 0.5], [0.25, 0.75]])], ids=["sequence", "weights"])
+    def test_of_another_given_trajectory_is_refused(self, strategy, tmp_path):
+        first, second = {"strategy": strategy}, {"strategy": [0, 1]}
+        message = r"with strategy={'name': 'given', 'steps': \[0, 1\]}, got one with strategy={'name': 'given'"
+        self.refuses_other(tmp_path / "search.json", first, second, message)
+
+    @pytest.mark.parametrize("changed", [None, [np.eye(16), np.eye(16)[::-1]]], ids=["none", "others"])
+    def test_of_other_features_is_refused(self, changed, tmp_path):
+        first, second = ({"quality": mdt.Scoring(features=given)} for given in ([np.eye(16), np.eye(16)], changed))
+        message = "of the same data, got one of other operators or features"
+        self.refuses_other(tmp_path / "search.json", {"strategy": Beam(max_steps=3), **first}, second, message)
+
+    @pytest.mark.parametrize("version", [1, 3])
+    def test_of_another_version_is_refused(self, version, written, tmp_path):
+        content = json.loads(written[0])
+        assert content["version"] == 2
+        assert [tuple(entry["sequence"]) for entry in content["evaluations"]] == written[1].candidates
+        content["version"] = version
+        del content["digest"]
         path = tmp_path / "search.json"
-        options = {"max_steps": 3, "max_evaluations": 4, "checkpoint": path, **options}
-        search(fresh(), **options)
-        before = path.read_bytes()
-        with pytest.raises(ValueError, match=next(iter(changed))):
-            search(fresh(), **options | changed)
-        assert path.read_bytes() == before
+        path.write_text(json.dumps({**content, "digest": _checkpoint._digest(content)}))
+        with pytest.raises(ValueError, match=f"checkpoint: expected version 2, got {version}"):
+            search(fresh(), strategy=Beam(max_steps=3), checkpoint=path)
 
     @pytest.mark.parametrize(
         "other",
@@ -161,16 +211,16 @@ class TestCheckpoint:
     )
     def test_of_other_data_is_refused(self, other, tmp_path):
         path = tmp_path / "search.json"
-        search(fresh(), max_steps=3, max_evaluations=4, checkpoint=path)
+        search(fresh(), strategy=Beam(max_steps=3), max_evaluations=4, checkpoint=path)
         before = path.read_bytes()
         with pytest.raises(ValueError, match=r"(?i)ops|operator|data|sample|view|member|dtype"):
-            search(other(), max_steps=3, max_evaluations=4, checkpoint=path)
+            search(other(), strategy=Beam(max_steps=3), max_evaluations=4, checkpoint=path)
         assert path.read_bytes() == before
 
     def refuses(self, content, path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"(?i)checkpoint"):
-            search(fresh(), max_steps=3, checkpoint=path)
+            search(fresh(), strategy=Beam(max_steps=3), checkpoint=path)
         assert path.read_bytes() == content
 
     def test_truncated(self, written, tmp_path):
@@ -209,7 +259,7 @@ class TestCheckpoint:
         for path in (tmp_path / "missing" / "search.json", tmp_path, tmp_path / "file" / "search.json"):
             (tmp_path / "file").write_text("not a folder")
             with pytest.raises(OSError, match="missing|file|" + tmp_path.name):
-                search(fresh(), strategy=strategy, checkpoint=path, **SEARCHES[strategy], **scoring)
+                search(fresh(), checkpoint=path, **SEARCHES[strategy], **scoring)
         assert quality.n_calls == 0
         assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
@@ -219,6 +269,7 @@ KILLED = """
     import json, sys, time
     import numpy as np
     import mdt_fast as mdt
+    from mdt_fast.strategies import MCTS, Beam, Contrastive, Direct
 
     case, path, pause, work, out = sys.argv[1], sys.argv[2] or None, float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
     n_calls = 0
@@ -236,11 +287,11 @@ KILLED = """
         return mdt.build_operators(Xs, n_neighbors=min(n // 2, 20))
 
     cases = {
-        "beam": (60, {"strategy": "beam", "max_steps": 8, "quality": quality}),
-        "mcts": (60, {"strategy": "mcts", "max_steps": 6, "n_playouts": 40, "quality": quality}),
-        "direct": (60, {"strategy": "direct", "t": 3, "max_evaluations": 40, "quality": quality}),
-        "native beam": (400 * work, {"strategy": "beam", "max_steps": 30, "beam_width": 4}),
-        "contrastive": (400, {"strategy": "contrastive", "t": 6, "max_iter": 40 * work}),
+        "beam": (60, {"strategy": Beam(max_steps=8), "quality": quality}),
+        "mcts": (60, {"strategy": MCTS(playouts=40, max_steps=6), "quality": quality}),
+        "direct": (60, {"strategy": Direct(evaluations=40), "t": 3, "quality": quality}),
+        "native beam": (400 * work, {"strategy": Beam(width=4, max_steps=30)}),
+        "contrastive": (400, {"strategy": Contrastive(steps=40 * work), "t": 6}),
     }
     n, options = cases[case]
     ops = operators(n, 3)

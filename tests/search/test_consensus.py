@@ -6,72 +6,76 @@ import math
 
 import numpy as np
 import pytest
-from mdt_fast._search.consensus import draw_members
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt
 from helpers.consensus import K, N, assert_same, assert_valid, operators_of, overlapping, search, separate
 from mdt_fast._clusters.agreement import agree
+from mdt_fast._operators.draw import draw_repeated
+from mdt_fast.strategies import Consensus, Contrastive
 
 
 def composed_consensus(ops, found, n_clusters=K):
     """The consensus composed from single trajectories."""
-    how = {key: found.settings[key] for key in ("n_init", "n_components", "tol", "random_state", "quality")}
-    single = [mdt.search(ops, n_clusters, strategy=W, progress=False, **how) for W in found.candidates]
+    seed = found.settings["random_state"]
+    scoring = mdt.Scoring(**{key: found.settings[key] for key in ("quality", "n_components", "n_init", "tol")})
+    how = {"quality": scoring, "random_state": seed, "progress": False}
+    single = [mdt.search(ops, n_clusters, strategy=W, **how) for W in found.candidates]
     scores = np.array([each.score for each in single])
     n_kept = math.ceil(len(scores) / 2)
     rows = sorted(sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:n_kept])
     labels = np.stack([single[row].labels for row in rows])
-    return scores, rows, agree(labels, n_clusters, seed=how["random_state"], n_jobs=1)
+    return scores, rows, agree(labels, n_clusters, seed=seed, n_jobs=1)
 
 
 class TestSearch:
     @pytest.mark.parametrize("quality", ["auto", "calinski_harabasz", "davies_bouldin", "silhouette"])
-    @pytest.mark.parametrize("n_samples", [5, 20])
-    def test_equals_the_composition_of_single_trajectories(self, quality, n_samples):
+    @pytest.mark.parametrize("n", [5, 20])
+    def test_equals_the_composition_of_single_trajectories(self, quality, n):
         ops = operators_of()
-        found = search(ops, quality=quality, n_samples=n_samples, random_state=4)
+        found = search(ops, quality=quality, n=n, random_state=4)
         assert_valid(found, N)
-        scores, rows, (labels, embedding, sure) = composed_consensus(ops, found)
+        scores, rows, combined = composed_consensus(ops, found)
         np.testing.assert_array_equal(found.history["score"], scores)
         assert found.agreement.rows.tolist() == rows
-        np.testing.assert_array_equal(found.labels, labels)
-        np.testing.assert_array_equal(found.agreement.embedding, embedding)
-        np.testing.assert_array_equal(found.agreement.confidence, sure)
+        for name in ("labels", "embedding", "confidence"):
+            np.testing.assert_array_equal(getattr(found.agreement, name), getattr(combined, name), err_msg=name)
         name = "persistence" if quality == "auto" else quality
         sign = -1 if name == "davies_bouldin" else 1
-        assert found.score == sign * getattr(mdt.quality, name)(ops, labels)
+        assert found.score == sign * getattr(mdt.quality, name)(ops, combined.labels)
 
     def test_defaults(self):
         found = search(operators_of(), t=2)
         assert_valid(found, N)
         assert found.quality == found.settings["quality"] == "persistence"
-        assert (found.settings["n_samples"], found.settings["n_init"], found.t) == (64, 5, 2)
+        assert found.settings["strategy"] == {"name": "consensus", "trajectories": 64}
+        assert (found.settings["n_init"], found.t) == (5, 2)
         assert found.n_evaluations in (32, 64)
         assert found.stopped is None
         assert found.converged is None
-        assert f"{len(found.members)} members, {found.n_evaluations} evaluations" in repr(found)
+        assert f"{len(found.trajectories)} trajectories, {found.n_evaluations} evaluations" in repr(found)
 
     def test_auto_is_the_consensus(self):
-        assert_same(search(operators_of(), n_samples=6), search(operators_of(), n_samples=6, strategy="auto"))
+        for strategy in ("auto", "consensus"):
+            assert_same(search(operators_of(), t=2), search(operators_of(), t=2, strategy=strategy))
 
     def test_automatic_time(self):
         ops = operators_of()
-        found = search(ops, t="auto", n_samples=40)
+        found = search(ops, t="auto", n=40)
         assert found.t == mdt.select_time(ops).t
         assert found.history["depth"].max() <= found.t
 
-    @pytest.mark.parametrize("n_samples", [1, 2, 3, 16, 17])
-    def test_the_better_half_is_kept(self, n_samples):
-        found = search(operators_of(), n_samples=n_samples)
+    @pytest.mark.parametrize("n", [1, 2, 3, 16, 17])
+    def test_the_better_half_is_kept(self, n):
+        found = search(operators_of(), n=n)
         assert_valid(found, N)
-        assert found.n_evaluations == n_samples
-        assert len(found.members) == (n_samples + 1) // 2
+        assert found.n_evaluations == n
+        assert len(found.trajectories) == len(found.agreement.trajectories) == (n + 1) // 2
 
-    @pytest.mark.parametrize("n_samples", [1, 4, 9])
-    def test_ties_keep_the_first(self, n_samples):
-        found = search(operators_of(), n_samples=n_samples, quality=lambda ops, labels, coordinates: 1.0)
-        assert found.agreement.rows.tolist() == list(range((n_samples + 1) // 2))
+    @pytest.mark.parametrize("n", [1, 4, 9])
+    def test_ties_keep_the_first(self, n):
+        found = search(operators_of(), n=n, quality=lambda ops, labels, coordinates: 1.0)
+        assert found.agreement.rows.tolist() == list(range((n + 1) // 2))
         assert found.best == 0
         assert found.score == 1.0
 
@@ -82,7 +86,7 @@ class TestSearch:
             seen.append((labels.shape, coordinates.shape))
             return -np.bincount(labels).std()
 
-        found = search(operators_of(), n_samples=8, quality=evenness)
+        found = search(operators_of(), n=8, quality=evenness)
         assert_valid(found, N)
         assert found.quality.endswith("evenness")
         assert found.score == -np.bincount(found.labels).std()
@@ -90,7 +94,7 @@ class TestSearch:
         assert len(seen) == 9
 
     def test_candidates_have_constant_weights(self):
-        found = search(operators_of().with_identity(), n_samples=30, t=4)
+        found = search(operators_of().with_identity(), n=30, t=4)
         assert set(found.history["depth"]) == {1, 2, 3, 4}
         for weights in found.candidates:
             assert (weights == weights[0]).all()
@@ -99,7 +103,7 @@ class TestSearch:
 
     def test_draws_are_uniform(self):
         ops = operators_of().with_identity()
-        drawn = draw_members(ops, 4, 3000, np.random.default_rng(0))
+        drawn = draw_repeated(ops, 4, 3000, np.random.default_rng(0))
         counts = np.bincount([len(weights) for weights in drawn], minlength=5)[1:]
         assert abs(counts - 750).max() < 5 * math.sqrt(750)
         first = np.array([weights[0] for weights in drawn])
@@ -108,7 +112,7 @@ class TestSearch:
         np.testing.assert_allclose((first > 0.5).mean(axis=0), 0.25, atol=0.04)
 
     def test_more_candidates_begin_with_the_same(self):
-        few, many = (search(operators_of(), n_samples=n) for n in (7, 20))
+        few, many = (search(operators_of(), n=n) for n in (7, 20))
         np.testing.assert_array_equal(many.history["score"][:7], few.history["score"])
         for a, b in zip(few.candidates, many.candidates, strict=False):
             np.testing.assert_array_equal(a, b)
@@ -118,32 +122,32 @@ class TestSearch:
         assert search(mdt.build_operators(separate()[0])).n_evaluations == 32
         noise = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 60, 8))), n_neighbors=10)
         assert search(noise, 6).n_evaluations == 64
-        assert search(noise, 6, n_samples=40).n_evaluations == 40
+        assert search(noise, 6, n=40).n_evaluations == 40
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     def test_same_bits_at_any_number_of_threads(self, n_jobs, dtype):
         ops = operators_of(300, dtype=dtype)
-        assert_same(search(ops, n_samples=20, n_jobs=1), search(ops, n_samples=20, n_jobs=n_jobs))
+        assert_same(search(ops, n=20, n_jobs=1), search(ops, n=20, n_jobs=n_jobs))
 
     def test_seeds(self):
         ops = operators_of()
-        found = [search(ops, n_samples=12, random_state=seed) for seed in (0, 0, 1)]
+        found = [search(ops, n=12, random_state=seed) for seed in (0, 0, 1)]
         assert_same(found[0], found[1])
         assert found[0].settings["random_state"] != found[2].settings["random_state"]
         assert all(not np.array_equal(a, b) for a, b in zip(found[0].candidates, found[2].candidates, strict=True))
-        generators = [search(ops, n_samples=6, random_state=np.random.default_rng(3)) for _ in range(2)]
+        generators = [search(ops, n=6, random_state=np.random.default_rng(3)) for _ in range(2)]
         assert_same(*generators)
 
     def test_single_precision(self):
-        found = search(operators_of(dtype="float32"), n_samples=9)
+        found = search(operators_of(dtype="float32"), n=9)
         assert_valid(found, N)
-        assert adjusted_rand_score(found.labels, search(operators_of(dtype="float64"), n_samples=9).labels) > 0.9
+        assert adjusted_rand_score(found.labels, search(operators_of(dtype="float64"), n=9).labels) > 0.9
 
     @pytest.mark.parametrize("weights", [[3, 1], [1, 0]], ids=str)
     def test_view_weights(self, weights):
         ops = operators_of()
-        found, plain = search(ops, n_samples=9, view_weights=weights), search(ops, n_samples=9)
+        found, plain = search(ops, n=9, view_weights=weights), search(ops, n=9)
         assert_valid(found, N)
         assert found.score == mdt.quality.persistence(ops, found.labels, view_weights=weights)
         # Weights choose among the same candidates.
@@ -153,11 +157,11 @@ class TestSearch:
 
     def test_features(self):
         ops, views = operators_of(), overlapping()[0]
-        found = search(ops, n_samples=6, quality="silhouette", features=views)
+        found = search(ops, n=6, quality=mdt.Scoring("silhouette", features=views))
         assert found.score == mdt.quality.silhouette(ops, found.labels, features=views)
 
     def test_to_frame(self):
-        found = search(operators_of(), n_samples=6)
+        found = search(operators_of(), n=6)
         frame = found.to_frame()
         np.testing.assert_array_equal(frame["score"], found.history["score"])
         assert set(frame["trajectory"]) == {"weights"}
@@ -165,12 +169,12 @@ class TestSearch:
     def test_no_tree(self):
         pytest.importorskip("matplotlib")
         with pytest.raises(ValueError, match=r"expected sequences, which a tree needs.*'consensus'"):
-            search(operators_of(), n_samples=2).plot_tree()
+            search(operators_of(), n=2).plot_tree()
 
 
 class TestHardInput:
     def test_one_step(self):
-        found = search(operators_of(), t=1, n_samples=8)
+        found = search(operators_of(), t=1, n=8)
         assert_valid(found, N)
         assert set(found.history["depth"]) == {1}
 
@@ -192,9 +196,9 @@ class TestHardInput:
         ops = operators_of()
         for name in names:
             ops = getattr(ops, f"with_{name}")()
-        found = search(ops, n_samples=12)
+        found = search(ops, n=12)
         assert_valid(found, N)
-        assert found.members[0].weights.shape[1] == len(ops)
+        assert found.trajectories[0].weights.shape[1] == len(ops)
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     @pytest.mark.parametrize(("n", "k"), [(3, 2), (4, 2), (4, 3), (5, 2), (5, 4), (7, 6)])
@@ -252,10 +256,8 @@ REFUSED = [
     ({"quality": None}, ValueError, "quality: expected one, because strategy='consensus' compares candidates"),
     ({"quality": "best"}, ValueError, "quality: expected one of .*'persistence'.* got 'best'"),
     ({"n_clusters": 1}, ValueError, "n_clusters: expected an integer >= 2"),
-    ({"n_samples": 0}, ValueError, "n_samples: expected an integer >= 1.* got 0"),
-    ({"n_init": 0}, ValueError, "n_init: expected an integer >= 1.* got 0"),
+    ({"quality": mdt.Scoring(n_init=0)}, ValueError, "n_init: expected an integer >= 1.* got 0"),
     ({"t": 0}, ValueError, "t: expected an integer >= 1, got 0"),
-    ({"answer": "last"}, ValueError, "answer: expected 'any' with strategy='consensus', got 'last'"),
     ({"max_evaluations": 0}, ValueError, "max_evaluations: expected an integer >= 1, got 0"),
 ]
 
@@ -267,6 +269,11 @@ def test_refused(strategy, options, error, message):
         search(operators_of(), **{"strategy": strategy, **options})
 
 
+def test_a_strategy_without_trajectories():
+    with pytest.raises(ValueError, match=r"trajectories: expected an integer >= 1.* got 0"):
+        Consensus(trajectories=0)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_better_than_its_trajectories(seed):
     # Two views in which clusters overlap, and one of noise.
@@ -275,7 +282,7 @@ def test_better_than_its_trajectories(seed):
     )
     ops = mdt.build_operators(blobs.views, kernel="adaptive")
     found = search(ops, 5, random_state=seed)
-    how = {"quality": "persistence", "n_init": 5, "random_state": seed, "progress": False}
+    how = {"quality": mdt.Scoring("persistence", n_init=5), "random_state": seed, "progress": False}
     singles = [mdt.search(ops, 5, strategy=W, **how).labels for W in found.candidates]
     scores = [adjusted_mutual_info_score(blobs.target, labels) for labels in singles]
     ours = adjusted_mutual_info_score(blobs.target, found.labels)
@@ -292,16 +299,16 @@ def test_consensus_of_a_search():
     found = mdt.search(ops, 4, t=3)
     agreed = found.consensus(6)
     assert agreed.trajectory is None
-    assert len(agreed.members) == 6
+    assert len(agreed.trajectories) == 6
     least = found.history["score"][agreed.agreement.rows].min()
     rest = np.delete(found.history["score"], agreed.agreement.rows)
     assert least >= rest.max()
     assert agreed.score == mdt.quality.persistence(ops, agreed.labels)
     np.testing.assert_array_equal(agreed.labels, found.consensus(6, n_jobs=1).labels)
-    assert len(found.consensus(10**6).members) == found.n_evaluations
-    with pytest.raises(ValueError, match="n_members"):
+    assert len(found.consensus(10**6).trajectories) == found.n_evaluations
+    with pytest.raises(ValueError, match="n_trajectories: expected an integer >= 1, got 0"):
         found.consensus(0)
     with pytest.raises(ValueError, match="expected a search that compared candidates"):
         mdt.search(ops, 4, strategy="mean", quality=None, t=2).consensus()
     with pytest.raises(ValueError, match="expected a search for clusters"):
-        mdt.search(ops, strategy="contrastive", t=2, max_iter=2).consensus()
+        mdt.search(ops, strategy=Contrastive(steps=2), t=2).consensus()

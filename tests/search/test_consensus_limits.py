@@ -27,12 +27,12 @@ class TestLimits:
         found = search(noise, 6, max_evaluations=count)
         assert_valid(found, 60, 6)
         assert (found.n_evaluations, found.stopped) == (count, "max_evaluations")
-        assert_same(search(noise, 6, n_samples=count), found, but=("stopped", "settings"))
+        assert_same(search(noise, 6, n=count), found, but=("stopped", "settings"))
 
     def test_a_limit_that_is_not_reached(self):
-        found = search(operators_of(), n_samples=9, max_evaluations=9)
+        found = search(operators_of(), n=9, max_evaluations=9)
         assert found.stopped is None
-        assert_same(search(operators_of(), n_samples=9), found)
+        assert_same(search(operators_of(), n=9), found)
 
     @pytest.mark.parametrize("seconds", [0, 1e-9])
     def test_no_time(self, seconds):
@@ -42,11 +42,11 @@ class TestLimits:
         assert 1 <= found.n_evaluations < 32
 
     def test_enough_time(self):
-        assert_same(search(operators_of(), n_samples=9, time_limit=600), search(operators_of(), n_samples=9))
+        assert_same(search(operators_of(), n=9, time_limit=600), search(operators_of(), n=9))
 
     def test_progress(self):
         seen = []
-        found = search(operators_of(), n_samples=20, progress=seen.append)
+        found = search(operators_of(), n=20, progress=seen.append)
         assert seen[-1].n_evaluations == found.n_evaluations == 20
         assert {state.n_total for state in seen} == {20}
         assert seen[-1].best_score == found.history["score"].max()
@@ -60,14 +60,14 @@ class TestCheckpoint:
     @pytest.mark.parametrize("count", [1, 7, 16, 18])
     def test_resumes_after_a_limit(self, tmp_path, count):
         path, ops = tmp_path / "known.json", operators_of()
-        plain = search(ops, n_samples=20)
-        cut = search(ops, n_samples=20, checkpoint=path, max_evaluations=count)
+        plain = search(ops, n=20)
+        cut = search(ops, n=20, checkpoint=path, max_evaluations=count)
         assert (cut.n_evaluations, cut.stopped) == (count, "max_evaluations")
-        whole = search(ops, n_samples=20, checkpoint=path)
+        whole = search(ops, n=20, checkpoint=path)
         assert_same(plain, whole)
         # Equal times show that nothing was evaluated again.
         np.testing.assert_array_equal(whole.history["seconds"][:count], cut.history["seconds"])
-        assert_same(whole, search(ops, n_samples=20, checkpoint=path))
+        assert_same(whole, search(ops, n=20, checkpoint=path))
 
     @pytest.mark.parametrize("count", [1, 5, 17])
     def test_resumes_after_an_error(self, tmp_path, count):
@@ -78,19 +78,19 @@ class TestCheckpoint:
                 raise BrokenError
 
         with pytest.raises(BrokenError):
-            search(ops, n_samples=20, quality=quality, checkpoint=path, progress=fail)
+            search(ops, n=20, quality=quality, checkpoint=path, progress=fail)
         n_known = len(json.loads(path.read_text())["evaluations"])
         assert n_known >= count
         quality.n_calls = 0
-        whole = search(ops, n_samples=20, quality=quality, checkpoint=path)
+        whole = search(ops, n=20, quality=quality, checkpoint=path)
         # One more call scores the labels of the consensus.
         assert quality.n_calls == 20 - n_known + 1
-        assert_same(search(ops, n_samples=20, quality=quality), whole)
+        assert_same(search(ops, n=20, quality=quality), whole)
 
     def test_labels_are_read_back(self, tmp_path):
         """Labels in the file are used instead of labels computed again."""
         path, ops, target = tmp_path / "known.json", operators_of(), overlapping()[1]
-        assert adjusted_rand_score(search(ops, n_samples=9, checkpoint=path).labels, target) < 1
+        assert adjusted_rand_score(search(ops, n=9, checkpoint=path).labels, target) < 1
         content = json.loads(path.read_text())
         assert len(content["evaluations"]) == 9
         packed = base64.b64encode(zlib.compress(target.astype(np.uint8).tobytes())).decode()
@@ -99,7 +99,7 @@ class TestCheckpoint:
             entry["labels"][1] = packed
         del content["digest"]
         path.write_text(json.dumps({**content, "digest": _checkpoint._digest(content)}))
-        found = search(ops, n_samples=9, checkpoint=path)
+        found = search(ops, n=9, checkpoint=path)
         np.testing.assert_array_equal(found.labels, target)
         np.testing.assert_array_equal(found.agreement.confidence, 1.0)
 
@@ -107,7 +107,7 @@ class TestCheckpoint:
         """More labels than a byte can hold."""
         views = list(np.random.default_rng(0).normal(size=(2, 320, 3)))
         ops, path = mdt.build_operators(views, n_neighbors=20), tmp_path / "known.json"
-        how = {"t": 1, "n_samples": 3, "n_components": 10, "n_init": 1}
+        how = {"t": 1, "n": 3, "quality": mdt.Scoring(n_components=10, n_init=1)}
         plain = search(ops, 300, **how)
         search(ops, 300, **how, checkpoint=path, max_evaluations=2)
         assert_same(plain, search(ops, 300, **how, checkpoint=path))
@@ -116,30 +116,33 @@ class TestCheckpoint:
         ("changed", "message"),
         [
             ({"random_state": 1}, "random_state=1, got one with random_state=0"),
-            ({"n_samples": 10}, "n_samples=10, got one with n_samples=9"),
-            ({"n_init": 4}, "n_init=4, got one with n_init=5"),
+            ({"n": 10}, "strategy={.*'trajectories': 10}, got one with strategy={.*'trajectories': 9}"),
+            ({"quality": mdt.Scoring(n_init=4)}, "n_init=4, got one with n_init=5"),
             ({"quality": "silhouette"}, "quality='silhouette', got one with quality='persistence'"),
-            ({"strategy": "convex", "n_init": 5, "quality": "persistence"}, "strategy='convex'"),
+            (
+                {"strategy": "convex", "quality": mdt.Scoring("persistence", n_init=5)},
+                "strategy={'name': 'convex', 'n': 1}, got one with strategy={'name': 'consensus'",
+            ),
         ],
     )
     def test_another_search_is_refused(self, tmp_path, changed, message):
         path = tmp_path / "known.json"
-        search(operators_of(), n_samples=9, checkpoint=path, max_evaluations=2)
+        search(operators_of(), n=9, checkpoint=path, max_evaluations=2)
         before = path.read_bytes()
         with pytest.raises(ValueError, match=f"checkpoint: expected one with {message}"):
-            search(operators_of(), **{"n_samples": 9, "checkpoint": path, **changed})
+            search(operators_of(), **{"n": 9, "checkpoint": path, **changed})
         with pytest.raises(ValueError, match="checkpoint: expected one of the same data"):
-            search(operators_of(seed=1), n_samples=9, checkpoint=path)
+            search(operators_of(seed=1), n=9, checkpoint=path)
         assert path.read_bytes() == before
 
     def test_a_damaged_file_is_refused(self, tmp_path):
         path = tmp_path / "known.json"
-        search(operators_of(), n_samples=3, checkpoint=path)
+        search(operators_of(), n=3, checkpoint=path)
         content = json.loads(path.read_text())
         content["evaluations"][0]["labels"][1] = content["evaluations"][1]["labels"][1][::-1]
         path.write_text(json.dumps(content))
         with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of mdt_fast, got a damaged"):
-            search(operators_of(), n_samples=3, checkpoint=path)
+            search(operators_of(), n=3, checkpoint=path)
 
 
 DAMAGED = [
@@ -150,7 +153,7 @@ DAMAGED = [
     (change("labels", to=None), "labels: expected those of the consensus, got None"),
     (change("labels", to=[0]), "labels: expected 90 values, got 1"),
     (change("agreement", "rows", to=3), r"agreement\['rows'\]: expected a list, got 3"),
-    (change("agreement", "rows", to=[]), r"agreement\['rows'\]: expected at least one member, got none"),
+    (change("agreement", "rows", to=[]), r"agreement\['rows'\]: expected at least one trajectory, got none"),
     (change("agreement", "rows", 0, to=5), r"agreement\['rows'\]: expected an integer from 0 to 4, got 5"),
     (change("agreement", "rows", 0, to=-1), r"agreement\['rows'\]: expected an integer from 0 to 4, got -1"),
     (change("agreement", "rows", 0, to=True), r"agreement\['rows'\]: expected an integer .* got True"),
@@ -170,7 +173,7 @@ DAMAGED = [
 
 @pytest.fixture(scope="module")
 def saved():
-    return search(operators_of(), n_samples=5)
+    return search(operators_of(), n=5)
 
 
 class TestResult:
@@ -183,7 +186,7 @@ class TestResult:
 
     @pytest.mark.parametrize("options", [{}, {"max_evaluations": 3}, {"quality": "davies_bouldin"}], ids=str)
     def test_through_a_file(self, tmp_path, options):
-        found = search(operators_of(), n_samples=4, **options)
+        found = search(operators_of(), n=4, **options)
         found.save(tmp_path / "result.json")
         assert_same(found, mdt.SearchResult.load(tmp_path / "result.json", operators_of()))
 

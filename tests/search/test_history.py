@@ -9,15 +9,24 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.searches import SEARCHES, SEQUENCES, WEIGHTS, assert_consistent, key_of, lazy, search, sequences_of, tiny
+from mdt_fast.strategies import MCTS, Beam, EpsilonGreedy, Exhaustive, Greedy, RandomSequences
 
 
 class TestHistory:
-    @pytest.mark.parametrize("strategy", ["beam", "greedy", "epsilon-greedy", "exhaustive"])
-    @pytest.mark.parametrize("grow", ["left", "right"])
+    @pytest.mark.parametrize(
+        ("strategy", "grow"),
+        [
+            *(
+                (make(max_steps=3, grow=grow), grow)
+                for make in (Beam, Greedy, EpsilonGreedy)
+                for grow in ("left", "right")
+            ),
+            (Exhaustive(max_steps=3), "left"),
+        ],
+        ids=str,
+    )
     def test_parents_and_depths(self, strategy, grow):
-        if grow == "right" and strategy == "exhaustive":
-            pytest.skip("grows to the left only")
-        res = search(tiny(n_views=3), strategy=strategy, max_steps=3, grow=grow)
+        res = search(tiny(n_views=3), strategy=strategy)
         sequences = sequences_of(res)
         for sequence, parent, depth in zip(sequences, res.history["parent"], res.history["depth"], strict=True):
             assert depth == len(sequence)
@@ -26,7 +35,7 @@ class TestHistory:
 
     @pytest.mark.parametrize("strategy", ["random", "mcts"])
     def test_parents_that_were_evaluated(self, strategy):
-        res = search(tiny(n_views=3), strategy=strategy, **SEARCHES[strategy])
+        res = search(tiny(n_views=3), **SEARCHES[strategy])
         sequences = sequences_of(res)
         for sequence, parent, depth in zip(sequences, res.history["parent"], res.history["depth"], strict=True):
             assert depth == len(sequence)
@@ -41,8 +50,8 @@ class TestHistory:
             calls.append(key_of(coordinates))
             return float(coordinates[0, 0])
 
-        options = {"t": 1, "n_samples": 50} if strategy == "random" else SEARCHES[strategy]
-        res = search(lazy(n_views=2), strategy=strategy, quality=quality, **options)
+        options = {"strategy": RandomSequences(n=50), "t": 1} if strategy == "random" else SEARCHES[strategy]
+        res = search(lazy(n_views=2), quality=quality, **options)
         assert len(set(sequences_of(res))) == res.n_evaluations
         assert len(calls) == len(set(calls)) == res.n_evaluations
         if strategy == "random":
@@ -60,10 +69,10 @@ class TestHistory:
             calls.append(1)
             return mdt.quality.calinski_harabasz(ops, labels)
 
-        options = {"strategy": strategy, **SEARCHES[strategy]} | ({} if native else {"quality": quality})
+        options = SEARCHES[strategy] | ({} if native else {"quality": quality})
         whole = search(ops, **options)
         del calls[:]
-        res = search(ops, **options | {"max_evaluations": budget})
+        res = search(ops, **options, max_evaluations=budget)
         assert_consistent(res, ops)
         assert res.n_evaluations == budget < whole.n_evaluations
         assert native or len(calls) == budget
@@ -75,41 +84,45 @@ class TestHistory:
         for column in ("score", "parent", "depth"):
             np.testing.assert_array_equal(res.history[column], whole.history[column][:budget])
 
-    @pytest.mark.parametrize("strategy", ["random", "beam", "greedy", "epsilon-greedy", "mcts", "exhaustive", "convex"])
+    @pytest.mark.parametrize("strategy", SEARCHES)
     def test_a_search_that_ends_by_itself_was_not_stopped(self, strategy):
-        assert search(tiny(), strategy=strategy, **SEARCHES[strategy]).stopped is None
-        assert search(tiny(), strategy=strategy, max_evaluations=10**6, **SEARCHES[strategy]).stopped is None
+        assert search(tiny(), **SEARCHES[strategy]).stopped is None
+        assert search(tiny(), max_evaluations=10**6, **SEARCHES[strategy]).stopped is None
 
 
 class TestMemory:
     @staticmethod
-    def needed(ops, **options):
+    def needed(ops, strategy):
         with pytest.raises(ValueError, match=r"(?is)(?=.*memory_budget).*bytes") as refused:
-            search(ops, memory_budget=1, **options)
+            search(ops, strategy=strategy, quality=mdt.Scoring(memory_budget=1))
         return max(int(re.sub("[,_]", "", number)) for number in re.findall(r"\d[\d,_]*\d", str(refused.value)))
 
     @pytest.mark.parametrize(
         ("strategy", "dtype"),
         [
-            *((name, "float64") for name in ("beam", "greedy", "epsilon-greedy", "mcts", "exhaustive")),
-            ("beam", "float32"),
+            (Beam(width=3, max_steps=3), "float64"),
+            (Greedy(max_steps=3), "float64"),
+            (EpsilonGreedy(max_steps=3), "float64"),
+            (MCTS(playouts=30, max_steps=3), "float64"),
+            (Exhaustive(max_steps=3), "float64"),
+            (Beam(width=3, max_steps=3), "float32"),
         ],
+        ids=str,
     )
     def test_any_budget_gives_the_same_history(self, strategy, dtype):
         ops = tiny(5, 90, 3, dtype)
-        options = {"strategy": strategy, "max_steps": 3, "n_playouts": 30, "beam_width": 3}
-        least = self.needed(ops, **options)
-        reference = search(ops, **options)
+        least = self.needed(ops, strategy)
+        reference = search(ops, strategy=strategy)
         for budget in (least, least + 1, 2 * least, 5 * least, 100 * least):
-            res = search(ops, memory_budget=budget, **options)
+            res = search(ops, strategy=strategy, quality=mdt.Scoring(memory_budget=budget))
             assert sequences_of(res) == sequences_of(reference)
             for column in ("score", "parent", "depth"):
                 np.testing.assert_array_equal(res.history[column], reference.history[column])
-            assert res.trajectory.word == reference.trajectory.word
+            assert res.trajectory.sequence == reference.trajectory.sequence
             np.testing.assert_array_equal(res.labels, reference.labels)
         with pytest.raises(ValueError, match="memory_budget"):
-            search(ops, memory_budget=least - 1, **options)
+            search(ops, strategy=strategy, quality=mdt.Scoring(memory_budget=least - 1))
 
     def test_more_samples_need_more(self):
-        small, large = (self.needed(tiny(5, n), max_steps=2) for n in (100, 200))
+        small, large = (self.needed(tiny(5, n), Beam(max_steps=2)) for n in (100, 200))
         assert 0 < small < large

@@ -14,7 +14,8 @@ import mdt_fast as mdt
 from helpers import searches
 from helpers.documents import change, remove
 from helpers.results import N_SAMPLES, make_result, sequence_result, unscored_result, weight_result
-from mdt_fast._search.result import HISTORY_DTYPE, SearchResult
+from mdt_fast import SearchResult
+from mdt_fast._search.evaluation import HISTORY_DTYPE
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,8 @@ def test_the_dict_shares_nothing_with_the_result(ops):
     result = sequence_result(ops)
     d = result.to_dict()
     back = SearchResult.from_dict(d, ops)
-    d["settings"]["probabilities"][0][0] = 7
+    d["settings"]["view_weights"][0] = 7
+    d["settings"]["strategy"]["width"] = 7
     d["candidates"][0][0] = 1
     d["labels"][0] = 2
     for untouched in (result, back):
@@ -159,8 +161,8 @@ class TestLoad:
 REFUSED_SEQUENCES = [
     (change("format", to="other"), r"format: expected 'mdt_fast.SearchResult', got 'other'"),
     (remove("format"), r"format: expected 'mdt_fast.SearchResult', got None"),
-    (change("version", to=2), "version: expected 1, got 2"),
-    (remove("version"), "version: expected 1, got None"),
+    (change("version", to=1), "version: expected 2, got 1"),
+    (remove("version"), "version: expected 2, got None"),
     (remove("labels"), "result: expected the keys .* got none for labels"),
     (remove("history"), "got none for history"),
     (change("members", to=["view 0", "other"]), r"ops: expected the members \['view 0', 'other'\].* got \['view 0'"),
@@ -170,11 +172,11 @@ REFUSED_SEQUENCES = [
     (change("candidates", to={}), "candidates: expected a list, got {}"),
     (change("candidates", to=[]), "candidates: expected at least one, got none"),
     (change("candidates", 3, to=[]), r"candidates\[3\]: expected at least one step, got none"),
-    (change("candidates", 3, to=[0, 2]), r"candidates\[3\], member of a word: expected an integer from 0 to 1, got 2"),
-    (change("candidates", 3, to=[0, -1]), r"candidates\[3\], member of a word: .* got -1"),
-    (change("candidates", 3, to=[0, "view 1"]), r"candidates\[3\], member of a word: .* got 'view 1'"),
-    (change("candidates", 3, to=[0, True]), r"candidates\[3\], member of a word: .* got True"),
-    (change("candidates", 3, to=[0, 0.5]), r"candidates\[3\], member of a word: .* got 0.5"),
+    (change("candidates", 3, to=[0, 2]), r"candidates\[3\], a step: expected an integer from 0 to 1, got 2"),
+    (change("candidates", 3, to=[0, -1]), r"candidates\[3\], a step: .* got -1"),
+    (change("candidates", 3, to=[0, "view 1"]), r"candidates\[3\], a step: .* got 'view 1'"),
+    (change("candidates", 3, to=[0, True]), r"candidates\[3\], a step: .* got True"),
+    (change("candidates", 3, to=[0, 0.5]), r"candidates\[3\], a step: .* got 0.5"),
     (change("candidates", 3, to="01"), r"candidates\[3\]: expected a list, got '01'"),
     (change("history", to=[]), r"history: expected a dict, got \[\]"),
     (remove("history", "seconds"), "history: expected parent, depth, score, seconds, got no seconds"),
@@ -221,7 +223,7 @@ REFUSED_WEIGHTS = [
     (change("candidates", 2, 1, to=["a", "b"]), r"candidates\[2\]: weights: expected real numbers"),
     (change("candidates", 2, 1, to=[None, 1.0]), r"candidates\[2\]: weights: expected real numbers"),
     (change("candidates", 2, to=[[0.2, 0.3, 0.5]] * 3), r"candidates\[2\]: weights: expected shape \(t, 2\)"),
-    (change("candidates", 2, to=[[0.5, 0.5], 1]), r"candidates\[2\], member of a word: .* got \[0.5, 0.5\]"),
+    (change("candidates", 2, to=[[0.5, 0.5], 1]), r"candidates\[2\], a step: .* got \[0.5, 0.5\]"),
     (change("candidates", 2, to=[[0.5, 0.5]]), r"history\['depth'\]\[2\]: expected 1, .* got 3"),
     (change("trajectory", to=[[0.5, 0.5]] * 3), "trajectory: expected the candidate in row best"),
 ]

@@ -9,7 +9,8 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.messages import EITHER, mentions, number
-from mdt_fast._support.memory import plan_candidates
+from mdt_fast import _core, strategies
+from mdt_fast.strategies import CMA, MCTS, Beam, EpsilonGreedy, Exhaustive, Greedy, RandomSequences, RandomWeights
 
 N_SAMPLES = 16
 STRATEGIES = [
@@ -24,6 +25,8 @@ STRATEGIES = [
     "cma",
     "contrastive",
     "mean",
+    "consensus",
+    "auto",
 ]
 QUALITIES = ["calinski_harabasz", "davies_bouldin", "silhouette", "contrastive"]
 
@@ -43,10 +46,10 @@ def larger():
 
 
 def search(ops, n_clusters=3, **options):
-    return mdt.search(ops, n_clusters, **{"max_steps": 2, "t": 2, "progress": False, **options})
+    return mdt.search(ops, n_clusters, **{"strategy": Beam(max_steps=2), "t": 2, "progress": False, **options})
 
 
-# Strategy, argument, value, exception, fragments of the message.
+# Strategy, argument of the search, value, exception, fragments of the message.
 WRONG = [
     ("beam", "t", 0, ValueError, [number(0)]),
     ("beam", "t", -2, ValueError, [number(-2)]),
@@ -55,46 +58,17 @@ WRONG = [
     ("beam", "t", None, EITHER, ["None"]),
     ("random", "t", 0, ValueError, [number(0)]),
     ("contrastive", "t", 0, ValueError, [number(0)]),
-    ("beam", "max_steps", 0, ValueError, [number(0)]),
-    ("beam", "max_steps", -1, ValueError, [number(-1)]),
-    ("beam", "max_steps", 1.5, EITHER, [r"1\.5"]),
-    ("mcts", "max_steps", 0, ValueError, [number(0)]),
-    ("exhaustive", "max_steps", 0, ValueError, [number(0)]),
-    ("beam", "beam_width", 0, ValueError, [number(0)]),
-    ("beam", "beam_width", -3, ValueError, [number(-3)]),
-    ("beam", "beam_width", 2.0, EITHER, [r"2\.0"]),
-    ("random", "n_samples", 0, ValueError, [number(0)]),
-    ("convex", "n_samples", -1, ValueError, [number(-1)]),
-    ("mcts", "n_playouts", 0, ValueError, [number(0)]),
-    ("mcts", "exploration", -0.5, ValueError, [r"-0\.5"]),
-    ("mcts", "exploration", np.nan, ValueError, ["nan"]),
-    ("epsilon-greedy", "epsilon", -0.1, ValueError, [r"-0\.1"]),
-    ("epsilon-greedy", "epsilon", 1.5, ValueError, [r"1\.5"]),
-    ("epsilon-greedy", "epsilon", np.nan, ValueError, ["nan"]),
-    ("contrastive", "learning_rate", -1.0, ValueError, [number(-1)]),
-    ("contrastive", "learning_rate", np.inf, ValueError, ["inf"]),
-    ("contrastive", "max_iter", 0, ValueError, [number(0)]),
-    ("contrastive", "batch_size", 0, ValueError, [number(0)]),
     ("beam", "n_clusters", 0, ValueError, [number(0)]),
     ("beam", "n_clusters", -1, ValueError, [number(-1)]),
     ("beam", "n_clusters", 2.5, EITHER, [r"2\.5"]),
     ("beam", "n_clusters", "three", EITHER, ["three"]),
     ("beam", "n_clusters", N_SAMPLES + 1, ValueError, [number(N_SAMPLES + 1)]),
-    ("beam", "n_components", 0, ValueError, [number(0)]),
-    ("beam", "n_components", N_SAMPLES, ValueError, [number(N_SAMPLES), number(N_SAMPLES - 1)]),
-    ("beam", "n_init", 0, ValueError, [number(0)]),
-    ("beam", "tol", -1.0, ValueError, [number(-1)]),
-    ("beam", "tol", np.nan, ValueError, ["nan"]),
-    ("beam", "answer", "best", ValueError, ["best", "any", "last"]),
-    ("beam", "grow", "up", ValueError, ["up", "left", "right"]),
     ("beam", "max_evaluations", 0, ValueError, [number(0)]),
     ("direct", "max_evaluations", 0, ValueError, [number(0)]),
     ("random", "max_evaluations", 2.5, EITHER, [r"2\.5"]),
     ("beam", "time_limit", -1.0, ValueError, [number(-1)]),
     ("beam", "time_limit", np.nan, ValueError, ["nan"]),
     ("beam", "time_limit", "hour", EITHER, ["hour"]),
-    ("beam", "memory_budget", -5, ValueError, [number(-5)]),
-    ("beam", "memory_budget", "1 GB", EITHER, ["1 GB"]),
     ("beam", "n_jobs", 0, ValueError, [number(0)]),
     ("beam", "random_state", -1, ValueError, [number(-1)]),
     ("beam", "random_state", "x", EITHER, ["x"]),
@@ -104,16 +78,64 @@ WRONG = [
     ("beam", "view_weights", [1.0], ValueError, [number(2)]),
     ("beam", "view_weights", [1.0, -1.0], ValueError, [number(-1)]),
     ("beam", "view_weights", [0.0, 0.0], ValueError, ["zero|positive"]),
-    ("beam", "features", [np.ones((N_SAMPLES, 2))], ValueError, [number(2), number(1)]),
-    ("beam", "features", [np.ones((N_SAMPLES, 2)), np.ones((5, 2))], ValueError, [number(5)]),
-    ("beam", "features", 3, EITHER, ["int|3"]),
-    ("random", "probabilities", [0.5, 0.25, 0.25], ValueError, [number(2), number(3)]),
-    ("random", "probabilities", [[0.5, 0.5]] * 3, ValueError, [number(2), number(3)]),
-    ("random", "probabilities", [0.5, 0.4], ValueError, ["sum", r"0\.9|0\.4"]),
-    ("random", "probabilities", [1.5, -0.5], ValueError, [r"-0\.5|negative"]),
-    ("random", "probabilities", [np.nan, 0.5], ValueError, ["nan"]),
-    ("random", "probabilities", [[0.5, 0.5], [0.5, 0.25]], ValueError, ["sum", r"0\.75|0\.25"]),
-    ("random", "probabilities", "uniform", EITHER, ["uniform|str"]),
+]
+# Option of a scoring, value, exception, fragments of the message.
+WRONG_SCORING = [
+    ("n_components", 0, ValueError, [number(0)]),
+    ("n_components", N_SAMPLES, ValueError, [number(N_SAMPLES), number(N_SAMPLES - 1)]),
+    ("n_init", 0, ValueError, [number(0)]),
+    ("tol", -1.0, ValueError, [number(-1)]),
+    ("tol", np.nan, ValueError, ["nan"]),
+    ("memory_budget", -5, ValueError, [number(-5)]),
+    ("memory_budget", "1 GB", EITHER, ["1 GB"]),
+    ("features", [np.ones((N_SAMPLES, 2))], ValueError, [number(2), number(1)]),
+    ("features", [np.ones((N_SAMPLES, 2)), np.ones((5, 2))], ValueError, [number(5)]),
+    ("features", 3, EITHER, ["int|3"]),
+]
+# Strategy, option, value, exception, fragments of the message; refused when the strategy is made.
+WRONG_OPTIONS = [
+    ("Beam", "max_steps", 0, ValueError, [number(0)]),
+    ("Beam", "max_steps", -1, ValueError, [number(-1)]),
+    ("Beam", "max_steps", 1.5, EITHER, [r"1\.5"]),
+    ("Greedy", "max_steps", 0, ValueError, [number(0)]),
+    ("EpsilonGreedy", "max_steps", 0, ValueError, [number(0)]),
+    ("MCTS", "max_steps", 0, ValueError, [number(0)]),
+    ("Exhaustive", "max_steps", 0, ValueError, [number(0)]),
+    ("Beam", "width", 0, ValueError, [number(0)]),
+    ("Beam", "width", -3, ValueError, [number(-3)]),
+    ("Beam", "width", 2.0, EITHER, [r"2\.0"]),
+    ("Beam", "width", 2**32, ValueError, [number(2**32)]),
+    ("Beam", "answer", "best", ValueError, ["best", "any", "last"]),
+    ("Beam", "grow", "up", ValueError, ["up", "left", "right"]),
+    ("Greedy", "answer", "best", ValueError, ["best", "any", "last"]),
+    ("Greedy", "grow", "up", ValueError, ["up", "left", "right"]),
+    ("EpsilonGreedy", "answer", "best", ValueError, ["best", "any", "last"]),
+    ("EpsilonGreedy", "grow", "up", ValueError, ["up", "left", "right"]),
+    ("RandomSequences", "n", 0, ValueError, [number(0)]),
+    ("RandomWeights", "n", -1, ValueError, [number(-1)]),
+    ("Consensus", "trajectories", 0, ValueError, [number(0)]),
+    ("Direct", "evaluations", 0, ValueError, [number(0)]),
+    ("CMA", "evaluations", 2.5, EITHER, [r"2\.5"]),
+    ("MCTS", "playouts", 0, ValueError, [number(0)]),
+    ("MCTS", "exploration", -0.5, ValueError, [r"-0\.5"]),
+    ("MCTS", "exploration", np.nan, ValueError, ["nan"]),
+    ("EpsilonGreedy", "epsilon", -0.1, ValueError, [r"-0\.1"]),
+    ("EpsilonGreedy", "epsilon", 1.5, ValueError, [r"1\.5"]),
+    ("EpsilonGreedy", "epsilon", np.nan, ValueError, ["nan"]),
+    ("Contrastive", "learning_rate", -1.0, ValueError, [number(-1)]),
+    ("Contrastive", "learning_rate", np.inf, ValueError, ["inf"]),
+    ("Contrastive", "steps", 0, ValueError, [number(0)]),
+    ("Contrastive", "batch_size", 0, ValueError, [number(0)]),
+]
+# Probabilities of two members at two steps, exception, fragments of the message.
+WRONG_PROBABILITIES = [
+    ([0.5, 0.25, 0.25], ValueError, [number(2), number(3)]),
+    ([[0.5, 0.5]] * 3, ValueError, [number(2), number(3)]),
+    ([0.5, 0.4], ValueError, ["sum", r"0\.9|0\.4"]),
+    ([1.5, -0.5], ValueError, [r"-0\.5|negative"]),
+    ([np.nan, 0.5], ValueError, ["nan"]),
+    ([[0.5, 0.5], [0.5, 0.25]], ValueError, ["sum", r"0\.75|0\.25"]),
+    ("uniform", EITHER, ["uniform|str"]),
 ]
 
 
@@ -122,9 +144,54 @@ WRONG = [
     WRONG,
     ids=[f"{strategy}-{argument}={value!s:.20}" for strategy, argument, value, _, _ in WRONG],
 )
-def test_options(ops, strategy, argument, value, error, fragments):
+def test_arguments(ops, strategy, argument, value, error, fragments):
     with pytest.raises(error, match=mentions(rf"\b{argument}\b", *fragments)):
         search(ops, **{"strategy": strategy, argument: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "error", "fragments"),
+    WRONG_SCORING,
+    ids=[f"{option}={value!s:.20}" for option, value, _, _ in WRONG_SCORING],
+)
+def test_scoring(ops, option, value, error, fragments):
+    with pytest.raises(error, match=mentions(rf"\b{option}\b", *fragments)):
+        search(ops, quality=mdt.Scoring(**{option: value}))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "option", "value", "error", "fragments"),
+    WRONG_OPTIONS,
+    ids=[f"{strategy}-{option}={value!s:.20}" for strategy, option, value, _, _ in WRONG_OPTIONS],
+)
+def test_options_of_strategies(strategy, option, value, error, fragments):
+    make = getattr(strategies, strategy)
+    with pytest.raises(error, match=mentions(rf"\b{option}: expected", *fragments)):
+        make(**{option: value})
+    with pytest.raises(error, match=mentions(rf"\b{option}: expected", *fragments)):
+        make().replace(**{option: value})
+
+
+@pytest.mark.parametrize(("probabilities", "error", "fragments"), WRONG_PROBABILITIES, ids=str)
+@pytest.mark.parametrize("quality", ["auto", None], ids=["scored", "unscored"])
+def test_probabilities(ops, probabilities, error, fragments, quality):
+    with pytest.raises(error, match=mentions(r"\bprobabilities\b", *fragments)):
+        search(ops, strategy=RandomSequences(probabilities=probabilities), quality=quality)
+
+
+@pytest.mark.parametrize("strategy", [name for name in strategies.__all__ if name not in ("Given", "Strategy")])
+def test_unknown_options(strategy):
+    make = getattr(strategies, strategy)
+    with pytest.raises(TypeError, match="'foo'"):
+        make(foo=1)
+    with pytest.raises(ValueError, match=mentions(repr(make.name), "'foo'", *map(repr, make().get_params()))):
+        make().replace(foo=1)
+
+
+def test_options_of_another_strategy():
+    for make, option in ((Greedy, "width"), (MCTS, "grow"), (Exhaustive, "answer"), (strategies.Consensus, "answer")):
+        with pytest.raises(TypeError, match=f"'{option}'"):
+            make(**{option: 1})
 
 
 @pytest.mark.parametrize("strategy", ["beams", "Beam", ""])
@@ -145,7 +212,7 @@ def test_quality_of_another_kind(ops, quality):
         search(ops, quality=quality)
 
 
-@pytest.mark.parametrize("given", [None, 3, 2.5, {"word": [0]}], ids=repr)
+@pytest.mark.parametrize("given", [None, 3, 2.5, {"sequence": [0]}, Beam], ids=str)
 def test_strategy_of_another_kind(ops, given):
     with pytest.raises(EITHER, match=mentions("strategy|steps")):
         search(ops, strategy=given)
@@ -187,8 +254,9 @@ def test_not_operators(ops):
 def test_options_are_keyword_only(ops):
     with pytest.raises(TypeError, match="positional"):
         mdt.search(ops, 3, "beam")
-    with pytest.raises(TypeError, match="width"):
-        mdt.search(ops, 3, width=2)
+    for argument in ("width", "beam_width", "max_steps", "n_samples", "n_init", "features"):
+        with pytest.raises(TypeError, match=f"'{argument}'"):
+            mdt.search(ops, 3, **{argument: 2})
 
 
 class TestMissing:
@@ -207,37 +275,39 @@ class TestMissing:
         with pytest.raises(ValueError, match=mentions("quality", "None")):
             search(ops, strategy=strategy, quality=None)
 
-    @pytest.mark.parametrize("strategy", ["random", "convex"])
-    def test_quality_of_several_samples(self, ops, strategy):
+    @pytest.mark.parametrize("strategy", [RandomSequences(n=2), RandomWeights(n=2)], ids=repr)
+    def test_quality_of_several_trajectories(self, ops, strategy):
         with pytest.raises(ValueError, match=mentions("quality", "None")):
-            search(ops, strategy=strategy, quality=None, n_samples=2)
+            search(ops, strategy=strategy, quality=None)
 
     def test_the_cma_package(self, ops, monkeypatch):
         monkeypatch.setitem(sys.modules, "cma", None)
         with pytest.raises(ImportError, match=r"mdt_fast\[cma\]"):
             search(ops, strategy="cma")
+        # A strategy may be made without the package that it needs.
+        assert CMA().evaluations == 100
 
 
 class TestTooLarge:
     @pytest.mark.parametrize(("max_steps", "count"), [(16, "131,?_?070"), (40, "2,?_?199,?_?023,?_?255,?_?550")])
     def test_exhaustive_states_the_count(self, ops, max_steps, count):
         with pytest.raises(ValueError, match=mentions("exhaustive", count, "max_evaluations")):
-            search(ops, strategy="exhaustive", max_steps=max_steps)
+            search(ops, strategy=Exhaustive(max_steps=max_steps))
 
     def test_exhaustive_beyond_any_integer(self, ops):
         with pytest.raises(ValueError, match=mentions("exhaustive", "max_evaluations")):
-            search(ops, strategy="exhaustive", max_steps=5000)
-        assert search(ops, strategy="exhaustive", max_steps=5000, max_evaluations=3).n_evaluations == 3
+            search(ops, strategy=Exhaustive(max_steps=5000))
+        assert search(ops, strategy=Exhaustive(max_steps=5000), max_evaluations=3).n_evaluations == 3
 
     def test_exhaustive_of_the_time(self, ops):
         with pytest.raises(ValueError, match=mentions("exhaustive", "131,?_?070")):
-            search(ops, strategy="exhaustive", max_steps=None, t=16)
+            search(ops, strategy=Exhaustive(), t=16)
 
-    @pytest.mark.parametrize("strategy", ["beam", "greedy", "epsilon-greedy", "mcts", "exhaustive"])
+    @pytest.mark.parametrize("make", [Beam, Greedy, EpsilonGreedy, MCTS, Exhaustive])
     @pytest.mark.parametrize("budget", [0, 1, 100])
-    def test_a_budget_for_less_than_one_block(self, larger, strategy, budget):
+    def test_a_budget_for_less_than_one_block(self, larger, make, budget):
         with pytest.raises(ValueError, match=mentions("memory_budget", "bytes", number(budget), r"\d\d\d\d")):
-            search(larger, strategy=strategy, memory_budget=budget)
+            search(larger, strategy=make(max_steps=2), quality=mdt.Scoring(memory_budget=budget))
 
 
 def test_nothing_is_evaluated_before_a_refusal(larger, tmp_path):
@@ -247,9 +317,12 @@ def test_nothing_is_evaluated_before_a_refusal(larger, tmp_path):
         calls.append(1)
         return 1.0
 
-    for wrong in ({"n_init": 0}, {"time_limit": -1}, {"checkpoint": tmp_path / "no" / "file"}, {"memory_budget": 1}):
+    for wrong in ({"time_limit": -1}, {"checkpoint": tmp_path / "no" / "file"}):
         with pytest.raises((ValueError, OSError)):
             search(larger, quality=quality, **wrong)
+    for wrong in ({"n_init": 0}, {"memory_budget": 1}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            search(larger, quality=mdt.Scoring(quality, **wrong))
     assert not calls
 
 
@@ -257,7 +330,8 @@ def test_given_arrays_are_not_changed(ops):
     weights, features = np.array([2.0, 1.0]), [np.eye(N_SAMPLES), np.eye(N_SAMPLES)]
     probabilities = np.array([0.5, 0.5])
     copies = weights.copy(), [X.copy() for X in features], probabilities.copy()
-    search(ops, strategy="random", n_samples=3, view_weights=weights, features=features, probabilities=probabilities)
+    strategy = RandomSequences(n=3, probabilities=probabilities)
+    search(ops, strategy=strategy, view_weights=weights, quality=mdt.Scoring(features=features))
     np.testing.assert_array_equal(weights, copies[0])
     np.testing.assert_array_equal(features, copies[1])
     np.testing.assert_array_equal(probabilities, copies[2])
@@ -275,7 +349,8 @@ def test_memory_limit_does_not_change_the_result():
     ops = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 300, 3))))
     plain = mdt.search(ops, 3, t=3, progress=False)
     # Enough for one candidate, with almost no memory left for vectors.
-    least = sum(plan_candidates(300, 0, 3, 8, n_threads=1).values())
+    plan = _core.plan_candidates(300, 0, 3, 8, 1)
+    least = plan.reordered_operators + plan.solver + plan.coordinates_and_labels + plan.starting_block
     limited = mdt.search(ops, 3, t=3, progress=False, memory_limit=least + 1000, n_jobs=1)
     np.testing.assert_array_equal(plain.history["score"], limited.history["score"])
-    assert plain.trajectory.word == limited.trajectory.word
+    assert plain.trajectory.sequence == limited.trajectory.sequence

@@ -16,19 +16,32 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.searches import SEARCHES, Counted, K, assert_same, fresh, scored, search, strategies
+from mdt_fast.strategies import (
+    CMA,
+    MCTS,
+    Beam,
+    Contrastive,
+    Direct,
+    EpsilonGreedy,
+    Exhaustive,
+    Given,
+    Greedy,
+    RandomSequences,
+    RandomWeights,
+)
 
 # Far longer than any test.
 LONG = {
-    "random": {"t": 60, "n_samples": 10**5},
-    "beam": {"max_steps": 10**4},
-    "greedy": {"max_steps": 10**4},
-    "epsilon-greedy": {"max_steps": 10**4},
-    "mcts": {"max_steps": 40, "n_playouts": 10**6},
-    "exhaustive": {"max_steps": 15},
-    "convex": {"t": 20, "n_samples": 10**5},
-    "direct": {"t": 3, "max_evaluations": 10**5},
-    "cma": {"t": 3, "max_evaluations": 10**5},
-    "contrastive": {"t": 3, "max_iter": 10**6},
+    "random": {"strategy": RandomSequences(n=10**5), "t": 60},
+    "beam": {"strategy": Beam(max_steps=10**4)},
+    "greedy": {"strategy": Greedy(max_steps=10**4)},
+    "epsilon-greedy": {"strategy": EpsilonGreedy(max_steps=10**4)},
+    "mcts": {"strategy": MCTS(playouts=10**6, max_steps=40)},
+    "exhaustive": {"strategy": Exhaustive(max_steps=15)},
+    "convex": {"strategy": RandomWeights(n=10**5), "t": 20},
+    "direct": {"strategy": Direct(evaluations=10**5), "t": 3},
+    "cma": {"strategy": CMA(evaluations=10**5), "t": 3},
+    "contrastive": {"strategy": Contrastive(steps=10**6), "t": 3},
 }
 
 
@@ -36,11 +49,8 @@ class TestTimeLimit:
     @scored
     def test_a_slow_quality(self, strategy):
         quality = Counted(pause=0.05)
-        options = SEARCHES[strategy] | {"n_samples": 100, "n_playouts": 100, "max_evaluations": 100}
         begin = time.perf_counter()
-        res = search(
-            fresh(), strategy=strategy, quality=quality, time_limit=0.2, **options | {"t": 12, "max_steps": 40}
-        )
+        res = search(fresh(), quality=quality, time_limit=0.2, **LONG[strategy])
         assert time.perf_counter() - begin < 1.5
         assert res.stopped == "time_limit"
         assert 1 <= res.n_evaluations <= quality.n_calls < 20
@@ -51,14 +61,14 @@ class TestTimeLimit:
 
     @strategies
     def test_at_least_one_is_evaluated(self, strategy):
-        res = search(fresh(), strategy=strategy, time_limit=1e-9, **SEARCHES[strategy])
+        res = search(fresh(), time_limit=1e-9, **SEARCHES[strategy])
         assert res.n_evaluations >= 1
         assert res.score == res.history["score"].max()
 
     @strategies
     def test_long_searches_stop(self, strategy):
         begin = time.perf_counter()
-        res = search(fresh(0, 60), strategy=strategy, time_limit=0.05, **LONG[strategy])
+        res = search(fresh(0, 60), time_limit=0.05, **LONG[strategy])
         assert time.perf_counter() - begin < 1.0
         assert res.n_evaluations >= 1
         assert res.stopped == "time_limit"
@@ -66,9 +76,7 @@ class TestTimeLimit:
 
     @strategies
     def test_a_long_limit_does_not_change_the_result(self, strategy):
-        limited, free = (
-            search(fresh(), strategy=strategy, time_limit=limit, **SEARCHES[strategy]) for limit in (60, None)
-        )
+        limited, free = (search(fresh(), time_limit=limit, **SEARCHES[strategy]) for limit in (60, None))
         assert_same(limited, free)
         assert limited.stopped == free.stopped != "time_limit"
 
@@ -76,7 +84,7 @@ class TestTimeLimit:
 class TestProgress:
     def test_reports(self):
         reports = []
-        res = search(fresh(), strategy="beam", max_steps=8, quality=Counted(0.02), progress=reports.append)
+        res = search(fresh(), strategy=Beam(max_steps=8), quality=Counted(0.02), progress=reports.append)
         assert reports
         for report in reports:
             assert isinstance(report, mdt.SearchProgress)
@@ -107,22 +115,22 @@ class TestProgress:
 
         options = LONG[strategy] | ({} if native or strategy == "contrastive" else {"quality": Counted()})
         with pytest.raises(StopError, match="so much"):
-            search(fresh(0, 60), strategy=strategy, progress=stop, **options)
+            search(fresh(0, 60), progress=stop, **options)
 
     def test_progress_does_not_change_the_result(self):
         seen = []
         assert_same(
-            search(fresh(), max_steps=4, progress=seen.append),
-            search(fresh(), max_steps=4, progress=False),
+            search(fresh(), strategy=Beam(max_steps=4), progress=seen.append),
+            search(fresh(), strategy=Beam(max_steps=4), progress=False),
         )
 
     @pytest.mark.parametrize("progress", [None, False])
     def test_no_output_without_a_terminal(self, progress, capfd):
-        search(fresh(), max_steps=4, quality=Counted(0.01), progress=progress)
+        search(fresh(), strategy=Beam(max_steps=4), quality=Counted(0.01), progress=progress)
         assert capfd.readouterr() == ("", "")
 
     def test_progress_bar(self, capfd):
-        search(fresh(), max_steps=4, quality=Counted(0.03), progress=True)
+        search(fresh(), strategy=Beam(max_steps=4), quality=Counted(0.03), progress=True)
         out, err = capfd.readouterr()
         assert not out
         assert err
@@ -143,7 +151,7 @@ class TestCallables:
             return float(len(calls))
 
         with pytest.raises(BrokenError, match="the fourth"):
-            search(fresh(), strategy=strategy, quality=quality, **SEARCHES[strategy])
+            search(fresh(), quality=quality, **SEARCHES[strategy])
 
     @scored
     @pytest.mark.parametrize(
@@ -159,14 +167,14 @@ class TestCallables:
             return value if len(calls) == 3 else float(len(calls))
 
         with pytest.raises(ValueError, match=r"(?i)quality"):
-            search(fresh(), strategy=strategy, quality=quality, **SEARCHES[strategy])
+            search(fresh(), quality=quality, **SEARCHES[strategy])
 
     @pytest.mark.parametrize("value", [np.nan, "good"])
     @pytest.mark.parametrize(
         "options",
         [
-            {"strategy": [0, 1, 1]},
-            {"strategy": "random", "t": 3, "probabilities": np.eye(2)[[0, 1, 1]]},
+            {"strategy": Given([0, 1, 1])},
+            {"strategy": RandomSequences(probabilities=np.eye(2)[[0, 1, 1]]), "t": 3},
         ],
         ids=["by hand", "random"],
     )
@@ -177,14 +185,14 @@ class TestCallables:
     def test_callable_that_calls_the_library(self):
         def quality(ops, labels, coordinates):
             again = mdt.k_means(mdt.embed(ops.trajectory([0, 1]), 2).coordinates, K, random_state=0).labels
-            nested = mdt.search(ops, K, max_steps=2, progress=False)
+            nested = mdt.search(ops, K, strategy=Beam(max_steps=2), progress=False)
             rebuilt = fresh(1)
             agree = mdt.quality.silhouette(rebuilt, again)
             return mdt.quality.calinski_harabasz(ops, labels) + 1e-3 * nested.score + 1e-3 * agree
 
         for n_jobs in (1, 2):
-            res = search(fresh(), max_steps=3, quality=quality, n_jobs=n_jobs)
-            plain = search(fresh(), max_steps=3, n_jobs=n_jobs)
+            res = search(fresh(), strategy=Beam(max_steps=3), quality=quality, n_jobs=n_jobs)
+            plain = search(fresh(), strategy=Beam(max_steps=3), n_jobs=n_jobs)
             difference = res.history["score"][:2] - plain.history["score"][:2]
             assert difference[0] == pytest.approx(difference[1])
 
@@ -198,16 +206,16 @@ class TestCallables:
                     array[:] = 0
             return score
 
-        assert_same(search(fresh(), max_steps=4, quality=quality), search(fresh(), max_steps=4))
+        assert_same(search(fresh(), quality=quality, **SEARCHES["beam"]), search(fresh(), **SEARCHES["beam"]))
 
 
 class TestThreads:
     def test_two_searches_at_once(self):
         cases = [
-            (fresh(1, 150), {"max_steps": 6}),
-            (fresh(2, 150), {"strategy": "mcts", "max_steps": 6}),
+            (fresh(1, 150), {"strategy": Beam(max_steps=6)}),
+            (fresh(2, 150), {"strategy": MCTS(max_steps=6)}),
+            (fresh(3, 60), {"strategy": Beam(max_steps=4), "quality": Counted()}),
         ]
-        cases += [(fresh(3, 60), {"max_steps": 4, "quality": Counted()})]
         alone = [search(ops, **options) for ops, options in cases]
         together = [None] * len(cases)
         barrier = threading.Barrier(len(cases))
@@ -229,18 +237,18 @@ class TestThreads:
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     def test_same_history_at_any_number_of_threads(self, strategy, dtype):
         ops = fresh(4, 200, 3, dtype)
-        options = SEARCHES[strategy] | {"max_steps": 3}
-        results = [search(ops, strategy=strategy, n_jobs=n_jobs, **options) for n_jobs in (1, 2, 4)]
+        options = SEARCHES[strategy]
+        results = [search(ops, n_jobs=n_jobs, **options) for n_jobs in (1, 2, 4)]
         for other in results[1:]:
             assert_same(results[0], other)
-        own = search(fresh(4, 200, 3, dtype, n_jobs=1), strategy=strategy, **options)
+        own = search(fresh(4, 200, 3, dtype, n_jobs=1), **options)
         assert_same(results[0], own)
 
     def test_callables_at_any_number_of_threads(self):
-        results = [search(fresh(5, 60), quality=Counted(), max_steps=4, n_jobs=n_jobs) for n_jobs in (1, 2, 4)]
+        results = [search(fresh(5, 60), quality=Counted(), n_jobs=n_jobs, **SEARCHES["beam"]) for n_jobs in (1, 2, 4)]
         for other in results[1:]:
             assert_same(results[0], other)
-        assert_same(results[0], search(fresh(5, 60), max_steps=4))
+        assert_same(results[0], search(fresh(5, 60), **SEARCHES["beam"]))
 
 
 INTERRUPTED = """
@@ -266,10 +274,10 @@ INTERRUPTED = """
 @pytest.mark.parametrize(
     "call",
     [
-        "strategy='beam', max_steps=3000",
-        "strategy='mcts', max_steps=300, n_playouts=10**6",
-        "strategy='contrastive', t=8, max_iter=10**6",
-        "strategy='direct', t=8, max_evaluations=10**6",
+        "strategy=mdt.strategies.Beam(max_steps=3000)",
+        "strategy=mdt.strategies.MCTS(playouts=10**6, max_steps=300)",
+        "strategy=mdt.strategies.Contrastive(steps=10**6), t=8",
+        "strategy=mdt.strategies.Direct(evaluations=10**6), t=8",
         "strategy=[0, 1] * 20_000",
     ],
 )

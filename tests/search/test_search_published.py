@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from helpers.published import LOADERS, fetch
+from mdt_fast.strategies import Beam
 
 pytestmark = [
     pytest.mark.real_data,
@@ -26,7 +27,7 @@ pytestmark = [
 METHODS = {"random": "MDT-Rand", "convex": "MDT-Cvx-Rand", "direct": "MDT-Direct", "beam": "MDT-BSC"}
 N_RUNS, N_SEARCHES = 20, 5
 # The options in which the authors' code differs from their text.
-AUTHORS = {"answer": "last", "grow": "right", "n_components": 10}
+AUTHORS = {"strategy": Beam(answer="last", grow="right"), "quality": mdt.Scoring(n_components=10)}
 
 
 @functools.cache
@@ -35,16 +36,18 @@ def load(name):
     return mdt.build_operators(data.views, preset="published"), data.target
 
 
-def search(name, strategy, seed, **options):
+def search(name, seed, **options):
     ops, target = load(name)
     settings = {"t": mdt.study.paper.published_time(name), "random_state": seed, "progress": False}
-    return mdt.search(ops, len(np.unique(target)), strategy=strategy, **settings, **options)
+    return mdt.search(ops, len(np.unique(target)), **settings, **options)
 
 
 def scores(name, strategy, n_runs):
     """The AMI of several searches, one for each seed."""
     _, target = load(name)
-    return np.array([adjusted_mutual_info_score(target, search(name, strategy, s).labels) for s in range(n_runs)])
+    return np.array(
+        [adjusted_mutual_info_score(target, search(name, s, strategy=strategy).labels) for s in range(n_runs)]
+    )
 
 
 def compare(name, strategy, found, note=""):
@@ -89,7 +92,7 @@ def test_beam_with_the_choices_of_the_authors(name):
     _, target = load(name)
     k, found, as_searched = len(np.unique(target)), [], []
     for seed in range(N_SEARCHES):
-        res = search(name, "beam", seed, **AUTHORS)
+        res = search(name, seed, **AUTHORS)
         as_searched.append(adjusted_mutual_info_score(target, res.labels))
         coordinates = mdt.embed(res.trajectory, k, random_state=seed).coordinates
         for start in range(5):

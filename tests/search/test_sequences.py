@@ -22,6 +22,7 @@ from helpers.searches import (
     sequences_of,
     tiny,
 )
+from mdt_fast.strategies import MCTS, Beam, EpsilonGreedy, Exhaustive, Greedy, RandomSequences
 
 
 class TestExhaustive:
@@ -29,29 +30,29 @@ class TestExhaustive:
     @pytest.mark.parametrize("seed", range(4))
     def test_equals_brute_force(self, n_views, max_steps, seed):
         ops = tiny(seed, n_views=n_views)
-        res = search(ops, strategy="exhaustive", max_steps=max_steps)
+        res = search(ops, strategy=Exhaustive(max_steps=max_steps))
         scores = {sequence: composed(ops, sequence)[0] for sequence in all_sequences(n_views, max_steps)}
         assert sorted(sequences_of(res)) == sorted(scores)
         assert dict(zip(res.candidates, res.history["score"], strict=True)) == scores
         # Sequences with equal clusters have equal scores, so that ties decide many answers.
-        assert res.trajectory.word == min(scores, key=lambda sequence: preference(sequence, scores[sequence]))
+        assert res.trajectory.sequence == min(scores, key=lambda sequence: preference(sequence, scores[sequence]))
 
     @pytest.mark.parametrize("n_views", [1, 2, 3])
     @pytest.mark.parametrize("seed", range(3))
     def test_equals_a_beam_that_keeps_all(self, n_views, seed):
         ops = tiny(seed, n_views=n_views)
-        exhaustive = search(ops, strategy="exhaustive", max_steps=3)
+        exhaustive = search(ops, strategy=Exhaustive(max_steps=3))
         for width in (n_views**3, n_views**3 + 1, 1000):
-            beam = search(ops, strategy="beam", max_steps=3, beam_width=width)
+            beam = search(ops, strategy=Beam(width=width, max_steps=3))
             assert set(sequences_of(beam)) == set(sequences_of(exhaustive))
-            assert beam.trajectory.word == exhaustive.trajectory.word
+            assert beam.trajectory.sequence == exhaustive.trajectory.sequence
             assert beam.score == exhaustive.score
 
     def test_goes_to_t_by_default(self):
         assert max(map(len, search(tiny(), strategy="exhaustive", t=3).candidates)) == 3
 
     def test_more_than_a_hundred_thousand_sequences_with_a_budget(self):
-        res = search(tiny(), strategy="exhaustive", max_steps=40, max_evaluations=9)
+        res = search(tiny(), strategy=Exhaustive(max_steps=40), max_evaluations=9)
         assert res.n_evaluations == 9
         assert res.stopped == "max_evaluations"
 
@@ -79,31 +80,27 @@ class TestBeam:
         for seed in range(3):
             scores = random_scores(seed, n_members, max_steps)
             ops, quality = by_sequence(scores.__getitem__, n_members, max_steps)
-            strategies = ["beam", "greedy"] if width == 1 else ["beam"]
+            options = {"max_steps": max_steps, "grow": grow, "answer": answer}
+            strategies = [Beam(width=width, **options), *([Greedy(**options)] if width == 1 else [])]
             for strategy in strategies:
-                res = search(
-                    ops,
-                    strategy=strategy,
-                    beam_width=width,
-                    max_steps=max_steps,
-                    quality=quality,
-                    grow=grow,
-                    answer=answer,
-                )
+                res = search(ops, strategy=strategy, quality=quality)
                 assert_consistent(res, ops)
                 seen = self.evaluated(scores, n_members, width, max_steps, grow)
                 assert sorted(sequences_of(res)) == sorted(seen)
                 for sequence, score in zip(res.candidates, res.history["score"], strict=True):
                     assert score == scores[sequence]
                 allowed = [sequence for sequence in seen if answer == "any" or len(sequence) == max_steps]
-                assert res.trajectory.word == min(allowed, key=lambda sequence: preference(sequence, scores[sequence]))
+                assert res.trajectory.sequence == min(
+                    allowed, key=lambda sequence: preference(sequence, scores[sequence])
+                )
                 assert (np.diff(res.history["depth"]) >= 0).all()
 
     @pytest.mark.parametrize("grow", ["left", "right"])
     def test_scores_do_not_depend_on_grow(self, grow):
         ops = tiny(11)
         for answer in ("any", "last"):
-            res = search(ops, max_steps=4, grow=grow, answer=answer, n_components=5)
+            beam = Beam(max_steps=4, grow=grow, answer=answer)
+            res = search(ops, strategy=beam, quality=mdt.Scoring(n_components=5))
             for sequence, score in zip(sequences_of(res), res.history["score"], strict=True):
                 assert score == composed(ops, sequence, n_components=5)[0]
             if answer == "last":
@@ -130,7 +127,7 @@ class TestBeam:
         gains = []
         for seed in range(100):
             ops = tiny(seed, 14)
-            beam, greedy = (search(ops, strategy=strategy, max_steps=4) for strategy in ("beam", "greedy"))
+            beam, greedy = (search(ops, strategy=each) for each in (Beam(max_steps=4), Greedy(max_steps=4)))
             gains.append(beam.score - greedy.score)
         assert np.mean(gains) > 0
 
@@ -140,53 +137,61 @@ class TestBeam:
             scores = random_scores(seed)
             ops, quality = by_sequence(scores.__getitem__)
             beam, greedy = (
-                search(ops, strategy=strategy, max_steps=4, quality=quality) for strategy in ("beam", "greedy")
+                search(ops, strategy=each, quality=quality) for each in (Beam(max_steps=4), Greedy(max_steps=4))
             )
             gains.append(beam.score - greedy.score)
         assert np.mean(gains) > 0
 
 
 class TestTies:
-    @pytest.mark.parametrize("strategy", ["beam", "greedy", "epsilon-greedy", "exhaustive"])
+    @pytest.mark.parametrize("make", [Beam, Greedy, EpsilonGreedy, Exhaustive])
     @pytest.mark.parametrize("n_jobs", [1, 2])
-    def test_all_sequences_equal(self, strategy, n_jobs):
-        res = search(tiny(), strategy=strategy, max_steps=3, quality=lambda *_: 1.25, n_jobs=n_jobs)
-        assert res.trajectory.word == (0,)
+    def test_all_sequences_equal(self, make, n_jobs):
+        res = search(tiny(), strategy=make(max_steps=3), quality=lambda *_: 1.25, n_jobs=n_jobs)
+        assert res.trajectory.sequence == (0,)
 
-    @pytest.mark.parametrize("strategy", ["beam", "greedy", "epsilon-greedy", "mcts", "exhaustive"])
-    @pytest.mark.parametrize("grow", ["left", "right"])
-    def test_shorter_then_smaller(self, strategy, grow):
-        if grow == "right" and strategy in ("mcts", "exhaustive"):
-            pytest.skip("grows to the left only")
+    @pytest.mark.parametrize(
+        "strategy",
+        [
+            *(Beam(width=3, max_steps=4, grow=grow) for grow in ("left", "right")),
+            *(Greedy(max_steps=4, grow=grow) for grow in ("left", "right")),
+            *(EpsilonGreedy(max_steps=4, grow=grow) for grow in ("left", "right")),
+            MCTS(max_steps=4),
+            Exhaustive(max_steps=4),
+        ],
+        ids=repr,
+    )
+    def test_shorter_then_smaller(self, strategy):
         for seed in range(10):
             # Few values, so that several sequences have the best score.
             levels = {sequence: round(score * 2) for sequence, score in random_scores(seed).items()}
             ops, quality = by_sequence(levels.__getitem__)
-            res = search(ops, strategy=strategy, max_steps=4, quality=quality, grow=grow, beam_width=3)
-            assert res.trajectory.word == min(
+            res = search(ops, strategy=strategy, quality=quality)
+            assert res.trajectory.sequence == min(
                 sequences_of(res), key=lambda sequence: preference(sequence, levels[sequence])
             )
 
     def test_last_level(self):
-        res = search(tiny(), max_steps=3, quality=lambda *_: 0.0, answer="last", beam_width=8)
-        assert res.trajectory.word == (0, 0, 0)
+        res = search(tiny(), strategy=Beam(width=8, max_steps=3, answer="last"), quality=lambda *_: 0.0)
+        assert res.trajectory.sequence == (0, 0, 0)
 
 
 class TestEpsilonGreedy:
     @pytest.mark.parametrize("seed", range(5))
     def test_never_random_is_greedy(self, seed):
         ops = tiny(seed, n_views=3)
-        greedy = search(ops, strategy="greedy", max_steps=4, random_state=seed)
-        epsilon = search(ops, strategy="epsilon-greedy", epsilon=0, max_steps=4, random_state=seed)
+        greedy = search(ops, strategy=Greedy(max_steps=4), random_state=seed)
+        epsilon = search(ops, strategy=EpsilonGreedy(epsilon=0, max_steps=4), random_state=seed)
         assert sequences_of(epsilon) == sequences_of(greedy)
         for column in ("score", "parent", "depth"):
             np.testing.assert_array_equal(epsilon.history[column], greedy.history[column])
-        assert epsilon.trajectory.word == greedy.trajectory.word
+        assert epsilon.trajectory.sequence == greedy.trajectory.sequence
 
     def test_all_children_are_evaluated_of_one_path(self):
         paths = set()
         for seed in range(8):
-            res = search(tiny(0, n_views=3), strategy="epsilon-greedy", epsilon=1, max_steps=4, random_state=seed)
+            always_random = EpsilonGreedy(epsilon=1, max_steps=4)
+            res = search(tiny(0, n_views=3), strategy=always_random, random_state=seed)
             sequences = sequences_of(res)
             assert len(sequences) == 12
             for depth in range(1, 5):
@@ -202,8 +207,8 @@ class TestTreeSearch:
         reached = 0
         for seed in range(20):
             ops = tiny(seed, 14)
-            res = search(ops, strategy="mcts", max_steps=4, n_playouts=60, random_state=seed)
-            best = search(ops, strategy="exhaustive", max_steps=4, random_state=seed)
+            res = search(ops, strategy=MCTS(playouts=60, max_steps=4), random_state=seed)
+            best = search(ops, strategy=Exhaustive(max_steps=4), random_state=seed)
             assert len(set(sequences_of(res))) == res.n_evaluations <= 30
             assert res.score <= best.score
             reached += res.score == best.score
@@ -221,15 +226,15 @@ class TestTreeSearch:
                 return float(len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))))
 
             ops, quality = by_sequence(agreement, 2, 8)
-            res = search(ops, strategy="mcts", max_steps=8, n_playouts=100, quality=quality, random_state=seed)
-            found += res.trajectory.word == planted
+            res = search(ops, strategy=MCTS(playouts=100, max_steps=8), quality=quality, random_state=seed)
+            found += res.trajectory.sequence == planted
         assert found >= 8
 
     def test_the_unit_of_the_scores_does_not_matter(self):
         scores, paths = random_scores(3), []
         for scale in (1.0, 2.0**40, 2.0**-40):
             ops, quality = by_sequence(lambda sequence, scale=scale: scale * scores[sequence])
-            res = search(ops, strategy="mcts", max_steps=4, n_playouts=20, quality=quality)
+            res = search(ops, strategy=MCTS(playouts=20, max_steps=4), quality=quality)
             paths.append(sequences_of(res))
         assert paths[0] == paths[1] == paths[2]
 
@@ -240,14 +245,8 @@ class TestRandom:
     def draws(self, probabilities, seed=0):
         """Members of many sequences, long enough that none is drawn twice."""
         ops = lazy()
-        res = search(
-            ops,
-            strategy="random",
-            t=self.T,
-            n_samples=self.N_DRAWS,
-            probabilities=probabilities,
-            random_state=seed,
-        )
+        strategy = RandomSequences(n=self.N_DRAWS, probabilities=probabilities)
+        res = search(ops, strategy=strategy, t=self.T, random_state=seed)
         members = np.array(sequences_of(res))
         assert members.shape == (self.N_DRAWS, self.T)
         return members
@@ -285,16 +284,16 @@ class TestRandom:
 
     def test_certain_probabilities_give_one_sequence(self):
         sequence = (1, 0, 0, 1)
-        res = search(tiny(), strategy="random", t=4, probabilities=np.eye(2)[list(sequence)])
+        res = search(tiny(), strategy=RandomSequences(probabilities=np.eye(2)[list(sequence)]), t=4)
         assert res.candidates == [sequence]
 
     def test_one_sequence_by_default(self):
         res = search(tiny(), strategy="random", t=5)
         assert res.n_evaluations == 1
-        assert len(res.trajectory.word) == 5
+        assert len(res.trajectory.sequence) == 5
 
     def test_the_best_sequence_is_the_answer(self):
-        res = search(tiny(), strategy="random", t=5, n_samples=12)
+        res = search(tiny(), strategy=RandomSequences(n=12), t=5)
         assert res.score == res.history["score"].max()
 
 
@@ -302,7 +301,7 @@ def test_the_mean_as_a_member_separates_clusters_merged_in_each_view():
     data = mdt.datasets.make_multiview_blobs(1500, n_features=50, n_clusters=10, cluster_std=9.0, random_state=0)
     ops = mdt.build_operators(data.views)
     sequences, with_mean = (mdt.search(set_, 10, t=3, progress=False) for set_ in (ops, ops.with_mean()))
-    assert 2 in with_mean.trajectory.word
+    assert 2 in with_mean.trajectory.sequence
     ami = [adjusted_mutual_info_score(data.target, found.labels) for found in (sequences, with_mean)]
     assert ami[1] > ami[0] + 0.005
     # The quality depends on the views only, so that the scores are comparable.

@@ -12,6 +12,10 @@ from sklearn.metrics import adjusted_mutual_info_score
 import mdt_fast as mdt
 from mdt_fast.quality import persistence
 from mdt_fast.quality._view_weights import weights_of
+from mdt_fast.strategies import Consensus
+
+# The clusters of one trajectory, without a score.
+UNSCORED = mdt.Scoring(None, n_init=5)
 
 HALVES = np.repeat([0, 1], 6)
 PARITY = np.tile([0, 1], 6)
@@ -111,8 +115,8 @@ class TestNumbers:
             report.stay, 1 - np.exp(-persistence(noisy, labels, per_view=True)), rtol=0, atol=1e-14
         )
 
-        def cluster(way):
-            return mdt.search(noisy, 4, strategy=way, quality=None, n_init=5).labels
+        def cluster(steps):
+            return mdt.search(noisy, 4, strategy=steps, quality=UNSCORED).labels
 
         own = [cluster([view] * 3) for view in range(3)]
         fused = cluster(np.full((3, 3), 1 / 3))
@@ -136,8 +140,8 @@ class TestNumbers:
     def test_two_views(self, blobs):
         ops = mdt.build_operators(blobs.views, n_neighbors=12)
         found = mdt.view_report(ops, labels=blobs.target, t=3)
-        fused = mdt.search(ops, 4, strategy=np.full((3, 2), 0.5), quality=None, n_init=5).labels
-        without = mdt.search(ops, 4, strategy=np.tile([0.0, 1.0], (3, 1)), quality=None, n_init=5).labels
+        fused = mdt.search(ops, 4, strategy=np.full((3, 2), 0.5), quality=UNSCORED).labels
+        without = mdt.search(ops, 4, strategy=np.tile([0.0, 1.0], (3, 1)), quality=UNSCORED).labels
         assert found.adds[0] == 1 - adjusted_mutual_info_score(fused, without)
 
     def test_other_members_are_ignored(self, noisy, blobs):
@@ -268,7 +272,7 @@ class TestViewWeights:
     @pytest.mark.parametrize("strategy", ["consensus", "beam", "mean", "contrastive", [0, 1]])
     def test_auto_is_the_report_of_a_consensus(self, noisy, strategy):
         found = mdt.search(noisy, 4, strategy=strategy, t=2, view_weights="auto", random_state=7)
-        agreed = mdt.search(noisy, 4, strategy="consensus", t=2, n_samples=32, random_state=7)
+        agreed = mdt.search(noisy, 4, strategy=Consensus(trajectories=32), t=2, random_state=7)
         expected = mdt.view_report(noisy, labels=agreed.labels, t=2).weights
         np.testing.assert_array_equal(found.settings["view_weights"], expected)
         assert expected[1] < 0.05
@@ -278,7 +282,7 @@ class TestViewWeights:
 
     def test_weights_choose_among_the_same_candidates(self, noisy):
         """Weights change the scores of candidates, not the candidates."""
-        options = {"strategy": "consensus", "t": 3, "n_samples": 16}
+        options = {"strategy": Consensus(trajectories=16), "t": 3}
         equal, given = (mdt.search(noisy, 4, view_weights=w, **options) for w in (None, [1.0, 0.0, 0.0]))
         for first, second in zip(equal.candidates, given.candidates, strict=True):
             np.testing.assert_array_equal(first, second)
@@ -289,7 +293,7 @@ class TestViewWeights:
         X = np.random.default_rng(0).normal(size=(30, 2))
         ops = mdt.build_operators([X] * n_views, n_neighbors=8)
         plain, given = (
-            mdt.search(ops, 2, strategy="consensus", t=2, n_samples=8, view_weights=weights)
+            mdt.search(ops, 2, strategy=Consensus(trajectories=8), t=2, view_weights=weights)
             for weights in (None, [0.7] * n_views)
         )
         for first, second in zip(plain.candidates, given.candidates, strict=True):

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from helpers.searches import K, assert_consistent, composed, search, sequences_of, tiny
+from helpers.searches import K, assert_consistent, assert_same, composed, search, sequences_of, tiny
+from mdt_fast.strategies import CMA, Contrastive, Direct, Given, Mean, RandomWeights
 
 
 class TestConvex:
     def test_rows_lie_on_the_simplex(self):
         ops = tiny(n_views=3)
-        res = search(ops, strategy="convex", t=4, n_samples=30)
+        res = search(ops, strategy=RandomWeights(n=30), t=4)
         assert res.n_evaluations == 30
         weights = np.array(res.candidates)
         assert weights.shape == (30, 4, 3)
@@ -24,7 +25,7 @@ class TestConvex:
 
     def test_rows_are_uniforms_divided_by_their_sum(self):
         """The first weight of two is a / (a + b): its distribution is x / (2 (1 - x)) up to 1/2, and symmetric."""
-        res = search(tiny(), strategy="convex", t=4, n_samples=500)
+        res = search(tiny(), strategy=RandomWeights(n=500), t=4)
         first = np.sort(np.array(res.candidates)[:, :, 0].ravel())
         expected = np.where(first < 0.5, first / (2 * (1 - first)), 1 - (1 - first) / (2 * first))
         steps = np.arange(1, len(first) + 1) / len(first)
@@ -34,7 +35,7 @@ class TestConvex:
 class TestGiven:
     def test_mean_is_uniform(self):
         ops = tiny(n_views=3)
-        res = search(ops, strategy="mean", t=4)
+        res = search(ops, strategy=Mean(), t=4)
         np.testing.assert_array_equal(res.candidates[0], np.full((4, 3), 1 / 3))
         assert res.n_evaluations == 1
         assert res.score == composed(ops, np.full((4, 3), 1 / 3))[0]
@@ -45,9 +46,20 @@ class TestGiven:
         res = search(ops, strategy=given)
         assert_consistent(res, ops)
         assert sequences_of(res) == [(0, 1, 1)]
-        assert res.trajectory.word == (0, 1, 1)
+        assert res.trajectory.sequence == (0, 1, 1)
         assert res.score == composed(ops, [0, 1, 1])[0]
         assert res.best == 0
+        assert res.t is None
+
+    @pytest.mark.parametrize("steps", [[0, 1, 1], ["view 0", "view 1"], np.full((2, 2), 0.5)], ids=str)
+    def test_steps_stand_for_the_strategy_given(self, steps):
+        ops = tiny()
+        expected = search(ops, strategy=steps)
+        assert expected.strategy == "given"
+        for strategy in (Given(steps), Given(ops.trajectory(steps)), ops.trajectory(steps)):
+            found = search(ops, strategy=strategy)
+            assert_same(expected, found)
+            assert found.settings == expected.settings
 
     def test_weights(self):
         ops = tiny()
@@ -70,14 +82,15 @@ class TestGiven:
 
 
 class TestOptimisers:
-    @pytest.mark.parametrize("strategy", ["direct", "cma"])
+    @pytest.mark.parametrize("make", [Direct, CMA])
     @pytest.mark.parametrize("budget", [1, 2, 37])
-    def test_first_candidate_is_the_mean_and_the_budget_is_kept(self, strategy, budget):
+    def test_first_candidate_is_the_mean_and_the_budget_is_kept(self, make, budget):
         for seed in range(3):
             ops = tiny(seed, n_views=3)
-            res = search(ops, strategy=strategy, t=2, max_evaluations=budget, random_state=seed)
+            res = search(ops, strategy=make(evaluations=budget), t=2, random_state=seed)
             assert_consistent(res, ops)
             assert res.n_evaluations == budget
+            assert res.stopped is None
             np.testing.assert_allclose(res.candidates[0], 1 / 3, rtol=1e-12)
             assert res.score == res.history["score"].max() >= res.history["score"][0]
             weights = np.array(res.candidates)
@@ -89,8 +102,16 @@ class TestOptimisers:
     def test_a_hundred_evaluations_by_default(self, strategy):
         assert search(tiny(), strategy=strategy, t=1).n_evaluations == 100
 
-    @pytest.mark.parametrize("strategy", ["direct", "cma"])
-    def test_improve_on_the_mean(self, strategy):
+    @pytest.mark.parametrize("make", [Direct, CMA])
+    def test_the_smaller_of_budget_and_limit_ends_the_search(self, make):
+        limited = search(tiny(), strategy=make(evaluations=9), t=2, max_evaluations=4)
+        assert (limited.n_evaluations, limited.stopped) == (4, "max_evaluations")
+        ended = search(tiny(), strategy=make(evaluations=4), t=2, max_evaluations=9)
+        assert (ended.n_evaluations, ended.stopped) == (4, None)
+        np.testing.assert_array_equal(limited.history["score"], ended.history["score"])
+
+    @pytest.mark.parametrize("make", [Direct, CMA])
+    def test_improve_on_the_mean(self, make):
         """A smooth quality: minus the distance of the norms of coordinates from given values."""
         gains = []
         for seed in range(5):
@@ -100,13 +121,13 @@ class TestOptimisers:
             def quality(ops, labels, coordinates, target=target):
                 return -float(np.abs(np.linalg.norm(coordinates, axis=0) - target).max())
 
-            res = search(ops, strategy=strategy, t=2, max_evaluations=60, quality=quality, random_state=seed)
+            res = search(ops, strategy=make(evaluations=60), t=2, quality=quality, random_state=seed)
             gains.append(res.score - res.history["score"][0])
         assert min(gains) > 0
 
-    @pytest.mark.parametrize("strategy", ["direct", "cma"])
-    def test_one_member_alone(self, strategy):
-        res = search(tiny(n_views=1), strategy=strategy, t=2, max_evaluations=5)
+    @pytest.mark.parametrize("make", [Direct, CMA])
+    def test_one_member_alone(self, make):
+        res = search(tiny(n_views=1), strategy=make(evaluations=5), t=2)
         np.testing.assert_array_equal(res.trajectory.weights, 1)
 
 
@@ -138,11 +159,11 @@ class TestContrastive:
         assert loss < mdt.quality.contrastive_loss(ops, np.full((3, 2), 0.5), view_weights=[1.0, 0.0])
 
     def test_converged(self):
-        assert search(tiny(), None, strategy="contrastive", t=2, max_iter=1).converged is False
+        assert search(tiny(), None, strategy=Contrastive(steps=1), t=2).converged is False
 
     def test_more_iterations_are_no_worse(self):
         ops = tiny(3, 30)
-        gains = [search(ops, None, strategy="contrastive", t=3, max_iter=n).score for n in (1, 5, 40, 150)]
+        gains = [search(ops, None, strategy=Contrastive(steps=n), t=3).score for n in (1, 5, 40, 150)]
         gains = np.array(gains) + mdt.quality.contrastive_loss(ops, np.full((3, 2), 0.5))
         assert gains[1] > 0
         assert gains[2] > 0.95 * gains[1]
@@ -150,8 +171,8 @@ class TestContrastive:
 
     def test_batches_of_rows(self):
         ops = tiny(4, 60)
-        options = {"strategy": "contrastive", "t": 3, "batch_size": 16, "learning_rate": 0.2, "max_iter": 60}
-        first, again, other = (search(ops, None, random_state=seed, **options) for seed in (0, 0, 1))
+        strategy = Contrastive(learning_rate=0.2, steps=60, batch_size=16)
+        first, again, other = (search(ops, None, strategy=strategy, t=3, random_state=seed) for seed in (0, 0, 1))
         start = mdt.quality.contrastive_loss(ops, np.full((3, 2), 0.5))
         for res in (first, other):
             assert mdt.quality.contrastive_loss(ops, res.trajectory) < start

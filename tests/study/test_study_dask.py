@@ -50,7 +50,7 @@ def test_searches_spread_over_a_cluster(client, blobs):
     with joblib.parallel_config(backend="dask"):
         found = joblib.Parallel()(work)
     here = [mdt.search(ops, 3, t=3, random_state=seed, progress=False) for seed in range(4)]
-    assert [each.trajectory.word for each in found] == [each.trajectory.word for each in here]
+    assert [each.trajectory.sequence for each in found] == [each.trajectory.sequence for each in here]
     assert [each.score for each in found] == [each.score for each in here]
     # Results of a worker can be used in this process.
     best = max(found, key=lambda each: each.score)
