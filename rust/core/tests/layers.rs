@@ -75,7 +75,7 @@ fn edges_are_found_in_every_notation() {
         (vec![], text("mod a; mod b; pub use crate::b::deep::{Item, Other as Renamed};")),
         (
             vec!["a".into()],
-            text("// crate::no::comment\nconst S: &str = \"crate::b::not_a_path\"; fn f(x: &crate::Item) {}"),
+            text("// crate::no::comment\npub(in crate::b) const S: &str = \"crate::b::c\"; fn f(x: &crate::Item) {}"),
         ),
         (vec!["b".into()], text("mod deep; mod tail; pub use deep::Item; fn g() { tail::h() }")),
         (vec!["b".into(), "deep".into()], text("use crate::{a::{self, f}, b::tail::*}; mod inner { use super::Own; }")),
@@ -165,6 +165,8 @@ fn read(module: &Names, tokens: &[String], modules: &BTreeSet<Names>) -> Source 
         let continues_path = at >= 2 && tokens[at - 1] == ":" && tokens[at - 2] == ":";
         let is_child = || modules.contains(&[&here[..], &[token.into()]].concat());
         let leads = tokens.get(at + 1..at + 3).is_some_and(|next| next == [":", ":"]);
+        let is_visibility = at >= 3 && tokens[at - 3..at] == ["pub", "(", "in"];
+        let begins_path = leads && !continues_path && !is_visibility;
         match token {
             "mod" if tokens.get(at + 2).is_some_and(|next| next == "{") => {
                 inline.push((tokens[at + 1].clone(), braces));
@@ -175,12 +177,12 @@ fn read(module: &Names, tokens: &[String], modules: &BTreeSet<Names>) -> Source 
                 braces -= 1;
                 inline.pop_if(|(_, outside)| *outside == braces);
             }
-            _ if leads && !continues_path && (matches!(token, "crate" | "super" | "self") || is_child()) => {
+            _ if begins_path && (matches!(token, "crate" | "super" | "self") || is_child()) => {
                 let is_use = at > 0 && tokens[at - 1] == "use";
                 let is_public = is_use && at > 1 && matches!(tokens[at - 2].as_str(), "pub" | ")");
                 let mut paths = Vec::new();
                 at = paths_from(tokens, at, &[], &mut paths);
-                let in_tests = inline.iter().any(|(name, _)| name == "tests");
+                let in_tests = here.iter().any(|name| name == "tests");
                 for (path, name) in paths {
                     let target = absolute(&here, path);
                     if is_use && inline.is_empty() {
