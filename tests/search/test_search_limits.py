@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from helpers.searches import SEARCHES, Counted, K, assert_same, fresh, scored, search, strategies
+from helpers.searches import SEARCHES, Counted, K, assert_same, fresh, scored, search, skip_without_package, strategies
 from mdt_fast.strategies import (
     CMA,
     MCTS,
@@ -48,6 +48,8 @@ LONG = {
 class TestTimeLimit:
     @scored
     def test_a_slow_quality(self, strategy):
+        # Before the clock starts: the import of a package may take seconds.
+        skip_without_package(LONG[strategy]["strategy"])
         quality = Counted(pause=0.05)
         begin = time.perf_counter()
         res = search(fresh(), quality=quality, time_limit=0.2, **LONG[strategy])
