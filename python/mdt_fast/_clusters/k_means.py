@@ -11,12 +11,10 @@ from scipy import sparse
 
 from .. import _core
 from .._graphs.views import check_matrix
-from .._support.arguments import RandomStateLike, check_integer, check_number
+from .._support.arguments import LARGEST_COUNT, RandomStateLike, check_integer, check_number
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 
-# The core stores counts in 32 bits.
-_LARGEST = 2**32 - 1
 # Largest number of iterations of a start, and the tolerance at which it ends earlier.
 MAX_ITER = 300
 TOL = 1e-4
@@ -101,8 +99,8 @@ def k_means(
     """
     k = check_integer("n_clusters", n_clusters, minimum=1)
     settings = {
-        "n_init": check_integer("n_init", n_init, minimum=1, maximum=_LARGEST),
-        "max_iter": check_integer("max_iter", max_iter, minimum=1, maximum=_LARGEST),
+        "n_init": check_integer("n_init", n_init, minimum=1, maximum=LARGEST_COUNT),
+        "max_iter": check_integer("max_iter", max_iter, minimum=1, maximum=LARGEST_COUNT),
     }
     tol = check_number("tol", tol)
     if sparse.issparse(X):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -55,32 +55,17 @@ class SearchEstimator(MultiViewEstimator):
             self.strategy = make_strategy(self.strategy).replace(**changed)
         return self
 
-    def _fit(self, X: Any, *, quality: Any, n_init: int = 1, with_labels: bool = False) -> Fit:
+    def _fit(self, X: Any, *, quality: Any, with_labels: bool = False) -> Fit:
         """Build the operators, run the pipeline and set the attributes of all searches."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
         # An earlier fit with another strategy may have left attributes that this one does not set.
         for name in ("confidence_", "geometry_", "singular_values_"):
             self.__dict__.pop(name, None)
         self.operators_ = _with_members(self._build(X), self.members)
-        how = FitSettings(
-            strategy=self.strategy,
-            n_clusters=self.n_clusters,
-            n_components=self.n_components,
-            with_labels=with_labels,
-            t=self.t,
-            quality=quality,
-            view_weights=self.view_weights,
-            weighting=self.weighting,
-            max_evaluations=self.max_evaluations,
-            time_limit=self.time_limit,
-            memory_limit=self.memory_limit,
-            checkpoint=self.checkpoint,
-            tol=self.tol,
-            n_init=n_init,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-            progress=check_flag("verbose", self.verbose),
-        )
+        own = self.get_params(deep=False)
+        shared = {each.name: own[each.name] for each in fields(FitSettings) if each.name in own}
+        progress = check_flag("verbose", self.verbose)
+        how = FitSettings(**{**shared, "quality": quality, "with_labels": with_labels, "progress": progress})
         found = fit_operators(self.operators_, how)
         self.search_result_, self.embedding_ = found.result, found.coordinates
         self.trajectory_ = found.result.trajectory
@@ -334,8 +319,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         MDTClustering
             The fitted estimator.
         """
-        n_init = check_integer("n_init", self.n_init, minimum=1)
-        found = self._fit(X, quality=self.quality, n_init=n_init, with_labels=True)
+        check_integer("n_init", self.n_init, minimum=1)
+        found = self._fit(X, quality=self.quality, with_labels=True)
         assert found.labelling is not None
         # None for a single cluster.
         self.n_clusters_ = found.result.settings["n_clusters"] or 1

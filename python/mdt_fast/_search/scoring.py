@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from .. import _core
 from .._clusters.k_means import MAX_ITER, TOL
 from .._operators.operator_set import OperatorSet
-from .._support.arguments import check_integer, check_number
+from .._support.arguments import LARGEST_COUNT, check_integer, check_number
 from ..quality._arguments import QualityLike, check_features, check_normalized_weights, check_raw_weights
-from .strategies.base import LARGEST_COUNT, Strategy
+from .strategies.base import Strategy
 
 # Qualities of labels; the first three may also be computed from features.
 LABEL_QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence")

@@ -126,7 +126,7 @@ def search(
     if is_weighing and n_clusters is None:
         raise ValueError("view_weights: expected numbers, because 'auto' needs n_clusters, got n_clusters=None")
     plan = ScoringPlan.check(scoring, chosen, ops, n_clusters, None if is_weighing else view_weights)
-    seed, asked = check_seed(random_state), check_time(t)
+    seed, requested = check_seed(random_state), check_time(t)
     jobs = ops.n_jobs if n_jobs is None else n_jobs
     budget = check_integer("memory_budget", scoring.memory_budget, minimum=0, maximum=sys.maxsize)
     if memory_limit is not None:
@@ -140,16 +140,16 @@ def search(
     if is_weighing:
         # No limits: weights that depend on the time left would make a checkpoint useless.
         weighed = search(
-            ops, n_clusters, strategy=_WEIGHING, t=asked, quality=Scoring(memory_budget=budget),
+            ops, n_clusters, strategy=_WEIGHING, t=requested, quality=Scoring(memory_budget=budget),
             memory_limit=memory_limit, random_state=seed, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         assert weighed.labels is not None
         plan, selected = replace(plan, view_weights=weights_of(stay_of(ops, weighed.labels))), weighed.t
-    settings = {"strategy": chosen.settings(), "t": asked, **plan.settings(), "random_state": seed}
+    settings = {"strategy": chosen.settings(), "t": requested, **plan.settings(), "random_state": seed}
     scorer = plan.scorer(ops, seed, budget, n_threads(jobs))
     data = None if checkpoint is None else fingerprint(ops, plan.features)
     known = Checkpoint(checkpoint, {"version": _core.__version__, **settings, "data": data})
-    time = _select_time(chosen, asked, selected, ops, n_jobs)
+    time = _select_time(chosen, requested, selected, ops, n_jobs)
     n_steps = chosen.fixed_length or chosen.length(time or 1)
     problem = Problem(ops, n_steps, plan.n_clusters, plan.view_weights, seed, jobs)
     most = _least(chosen.budget, count)

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
 
+# Largest count that the core stores.
+LARGEST_COUNT = 2**32 - 1
+
 
 def check_integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
     """Return `value` as an int within the closed range."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ... import _core
-from ..._support.arguments import check_choice, check_integer
+from ..._support.arguments import LARGEST_COUNT, check_choice, check_integer
 from ..problem import Answer, Problem
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from ...quality._arguments import QualityLike
     from ..evaluation import Candidate
     from ..run import SearchRun
-
-# Largest count that the core stores.
-LARGEST_COUNT = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -68,9 +65,9 @@ class Strategy(ABC):
         """Return the quality that candidates are scored with."""
         return self.quality if isinstance(given, str) and given == "auto" else given
 
-    @abstractmethod
     def n_candidates(self, problem: Problem, limit: int | None) -> int:
-        """Return an upper bound of the number of candidates without the limit of the caller."""
+        """Return the largest number of candidates; `limit` is the limit of the caller."""
+        return self.budget or 1
 
     def only_candidate(self, problem: Problem) -> Candidate:
         """Return the candidate of a strategy that compares nothing."""
@@ -158,4 +155,5 @@ def check_count(name: str, value: object) -> int:
 
 
 def _to_json(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    """Return a number or an array, also of NumPy, as plain values."""
+    return np.asarray(value).tolist() if isinstance(value, (np.ndarray, np.generic, list, tuple)) else value

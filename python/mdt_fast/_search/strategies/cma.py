@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from ..._operators.draw import uniform
-from ..problem import Answer, Problem
+from ..problem import Answer
 from .base import Strategy, check_count
 from .logits import weights_of
 
@@ -55,10 +55,6 @@ class CMA(Strategy):
         if find_spec("cma") is None:
             raise ImportError("strategy='cma' needs the package cma: pip install 'mdt_fast[cma]'")
         return self
-
-    def n_candidates(self, problem: Problem, limit: int | None) -> int:
-        """Return the number of evaluations."""
-        return self.evaluations
 
     def run(self, run: SearchRun) -> Answer:
         """Restart the evolution until the budget is spent or nothing new is found."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..problem import Answer, Problem
+from ..problem import Answer
 from .base import Strategy, check_count
 from .logits import weights_of
 
@@ -44,10 +44,6 @@ class Direct(Strategy):
     @property
     def budget(self) -> int:
         """The option `evaluations`."""
-        return self.evaluations
-
-    def n_candidates(self, problem: Problem, limit: int | None) -> int:
-        """Return the number of evaluations."""
         return self.evaluations
 
     def run(self, run: SearchRun) -> Answer:

@@ -27,10 +27,6 @@ class FixedStrategy(Strategy):
         """Nothing is compared."""
         return False
 
-    def n_candidates(self, problem: Problem, limit: int | None) -> int:
-        """Return 1."""
-        return 1
-
     def run(self, run: SearchRun) -> Answer:
         """Score the candidate."""
         run.score([self.only_candidate(run.problem)])

@@ -34,15 +34,9 @@ impl Run<'_> {
         for (c, center) in self.centers.chunks_exact(d).enumerate() {
             put(&mut tiles[c / TILE * TILE * d..], c % TILE, center.iter().copied());
         }
-        exec.for_pieces(
-            &mut self.pieces,
-            1,
-            || (),
-            |_, piece, ()| -> Result<()> {
-                pulp::Arch::new().dispatch(Assign { piece: &mut piece[0], tiles: &tiles, dimension: d });
-                Ok(())
-            },
-        )?;
+        exec.each_piece(&mut self.pieces, 1, |_, piece| {
+            pulp::Arch::new().dispatch(Assign { piece: &mut piece[0], tiles: &tiles, dimension: d });
+        })?;
         for piece in self.pieces.iter().filter(|piece| piece.changed > 0) {
             self.clusters.add(&piece.moved);
         }

@@ -72,18 +72,12 @@ impl Run<'_> {
             put(&mut tiles[t / TILE * TILE * d..], t % TILE, self.problem.lanes.point(candidate));
         }
         let count = candidates.len();
-        exec.for_pieces(
-            &mut self.pieces,
-            1,
-            || (),
-            |_, piece, ()| -> Result<()> {
-                let piece = &mut piece[0];
-                piece.trials.resize(count.next_multiple_of(TILE) * piece.distances.len(), 0.0);
-                piece.potentials.clear();
-                pulp::Arch::new().dispatch(TryCandidates { piece, tiles: &tiles, dimension: d });
-                Ok(())
-            },
-        )?;
+        exec.each_piece(&mut self.pieces, 1, |_, piece| {
+            let piece = &mut piece[0];
+            piece.trials.resize(count.next_multiple_of(TILE) * piece.distances.len(), 0.0);
+            piece.potentials.clear();
+            pulp::Arch::new().dispatch(TryCandidates { piece, tiles: &tiles, dimension: d });
+        })?;
         let total = |t: usize| -> f64 { self.pieces.iter().map(|piece| piece.potentials[t]).sum() };
         let best = (1..count).fold(0, |best, t| if total(t) < total(best) { t } else { best });
         for piece in &mut self.pieces {

@@ -150,15 +150,9 @@ impl Centred {
         let mean: Vec<f64> = mean.into_iter().map(|m: T| m.to_f64()).collect();
         let of_rows = |measure: &(dyn Fn(&[T]) -> f64 + Sync)| -> Result<Vec<f64>> {
             let mut measured = vec![0.0; points.len()];
-            exec.for_pieces(
-                &mut measured,
-                ROWS_PER_PIECE,
-                || (),
-                |first, piece, ()| -> Result<()> {
-                    piece.iter_mut().enumerate().for_each(|(i, value)| *value = measure(points.row(first + i)));
-                    Ok(())
-                },
-            )?;
+            exec.each_piece(&mut measured, ROWS_PER_PIECE, |first, piece| {
+                piece.iter_mut().enumerate().for_each(|(i, value)| *value = measure(points.row(first + i)));
+            })?;
             Ok(measured)
         };
         let largest = of_rows(&|row| row.iter().zip(&mean).fold(0.0, |m, (v, mean)| m.max((v.to_f64() - mean).abs())))?;
@@ -192,16 +186,10 @@ pub(super) fn fill_rows<E: Real>(
     exec: &Exec,
 ) -> Result<Vec<E>> {
     let mut data = vec![E::ZERO; n * dimension];
-    exec.for_pieces(
-        &mut data,
-        ROWS_PER_PIECE * dimension,
-        || (),
-        |first, piece, ()| -> Result<()> {
-            let rows = piece.chunks_exact_mut(dimension).enumerate();
-            rows.for_each(|(r, row)| write(first / dimension + r, row));
-            Ok(())
-        },
-    )?;
+    exec.each_piece(&mut data, ROWS_PER_PIECE * dimension, |first, piece| {
+        let rows = piece.chunks_exact_mut(dimension).enumerate();
+        rows.for_each(|(r, row)| write(first / dimension + r, row));
+    })?;
     Ok(data)
 }
 

@@ -64,18 +64,12 @@ impl<E: Real> Cloud<E> {
         let directions: Vec<E> = directions.iter().map(|&v| E::from_f64(v)).collect();
         let right = MatRef::from_row_major_slice(&directions, d, width);
         let mut data = vec![E::ZERO; self.len() * width];
-        exec.for_pieces(
-            &mut data,
-            ROWS_PER_PRODUCT * width,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                let count = piece.len() / width;
-                let rows = &self.data[first / width * d..][..count * d];
-                let product = MatMut::from_row_major_slice_mut(piece, count, width);
-                E::multiply(product, Accum::Replace, MatRef::from_row_major_slice(rows, count, d), right, E::ONE);
-                Ok(())
-            },
-        )?;
+        exec.each_piece(&mut data, ROWS_PER_PRODUCT * width, |first, piece| {
+            let count = piece.len() / width;
+            let rows = &self.data[first / width * d..][..count * d];
+            let product = MatMut::from_row_major_slice_mut(piece, count, width);
+            E::multiply(product, Accum::Replace, MatRef::from_row_major_slice(rows, count, d), right, E::ONE);
+        })?;
         Self::with_norms(data, width, exec)
     }
 

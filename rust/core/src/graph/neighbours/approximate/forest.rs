@@ -57,15 +57,9 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
                 draw().iter().zip(draw()).map(|(&a, &b)| a - b).collect()
             })
             .collect();
-        exec.for_pieces(
-            &mut places,
-            POINTS_PER_PIECE,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                pulp::Arch::new().dispatch(Project { cloud, ranges: &ranges, directions: &directions, first, piece });
-                Ok(())
-            },
-        )?;
+        exec.each_piece(&mut places, POINTS_PER_PIECE, |first, piece| {
+            pulp::Arch::new().dispatch(Project { cloud, ranges: &ranges, directions: &directions, first, piece });
+        })?;
         let mut rest = places.as_mut_slice();
         let mut nodes: Vec<&mut [(E, u32)]> = Vec::with_capacity(ranges.len());
         for range in &ranges {
@@ -73,18 +67,12 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
             nodes.push(node);
             rest = after;
         }
-        exec.for_pieces(
-            &mut nodes,
-            1,
-            || (),
-            |_, node, ()| -> Result<()> {
-                let node = &mut *node[0];
-                if node.len() > 1 {
-                    node.select_nth_unstable_by(node.len() / 2, by_value);
-                }
-                Ok(())
-            },
-        )?;
+        exec.each_piece(&mut nodes, 1, |_, node| {
+            let node = &mut *node[0];
+            if node.len() > 1 {
+                node.select_nth_unstable_by(node.len() / 2, by_value);
+            }
+        })?;
         ranges = ranges
             .into_iter()
             .flat_map(|range| {

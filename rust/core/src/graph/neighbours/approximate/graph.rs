@@ -89,21 +89,15 @@ impl<E: Real> Graph<E> {
         let width = self.width;
         let rows = self.entries.chunks_mut(ROWS_PER_PIECE * width).zip(self.worst.chunks_mut(ROWS_PER_PIECE));
         let mut pieces: Vec<_> = rows.map(|(rows, worst)| (rows, worst, 0)).collect();
-        exec.for_pieces(
-            &mut pieces,
-            1,
-            || (),
-            |piece, here, ()| -> Result<()> {
-                let (rows, worst, entered) = &mut here[0];
-                for &Proposal { point, other, distance } in proposals.iter().flat_map(|f| &f.by_rows[piece]) {
-                    let place = point as usize - piece * ROWS_PER_PIECE;
-                    let row = &mut rows[place * width..(place + 1) * width];
-                    *entered += usize::from(insert(row, distance, other));
-                    worst[place] = row[width - 1].distance;
-                }
-                Ok(())
-            },
-        )?;
+        exec.each_piece(&mut pieces, 1, |piece, here| {
+            let (rows, worst, entered) = &mut here[0];
+            for &Proposal { point, other, distance } in proposals.iter().flat_map(|f| &f.by_rows[piece]) {
+                let place = point as usize - piece * ROWS_PER_PIECE;
+                let row = &mut rows[place * width..(place + 1) * width];
+                *entered += usize::from(insert(row, distance, other));
+                worst[place] = row[width - 1].distance;
+            }
+        })?;
         Ok(pieces.iter().map(|(_, _, entered)| entered).sum())
     }
 }

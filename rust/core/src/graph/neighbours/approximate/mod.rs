@@ -245,25 +245,19 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         let Self { points, graph, order, .. } = self;
         // Near points are close in memory in the order of the cloud.
         let mut ordered = vec![NeighbourRow::default(); order.len()];
-        self.exec.for_pieces(
-            &mut ordered,
-            ROWS_PER_PIECE,
-            || (),
-            |first, piece, ()| -> Result<()> {
-                for (place, row) in (first..).zip(piece) {
-                    let point = order[place] as usize;
-                    let mut nearest = Nearest::new(k);
-                    for entry in place * graph.width..(place + 1) * graph.width {
-                        let other = |entry: usize| order[graph.entries[entry].index() as usize];
-                        let ahead = other((entry + PREFETCH_AHEAD).min(graph.entries.len() - 1)) as usize;
-                        prefetch(points.data, ahead * points.dimension, points.dimension);
-                        nearest.offer(points.distance(point, other(entry) as usize), other(entry));
-                    }
-                    *row = nearest.into();
+        self.exec.each_piece(&mut ordered, ROWS_PER_PIECE, |first, piece| {
+            for (place, row) in (first..).zip(piece) {
+                let point = order[place] as usize;
+                let mut nearest = Nearest::new(k);
+                for entry in place * graph.width..(place + 1) * graph.width {
+                    let other = |entry: usize| order[graph.entries[entry].index() as usize];
+                    let ahead = other((entry + PREFETCH_AHEAD).min(graph.entries.len() - 1)) as usize;
+                    prefetch(points.data, ahead * points.dimension, points.dimension);
+                    nearest.offer(points.distance(point, other(entry) as usize), other(entry));
                 }
-                Ok(())
-            },
-        )?;
+                *row = nearest.into();
+            }
+        })?;
         let mut found = vec![NeighbourRow::default(); order.len()];
         order.iter().zip(ordered).for_each(|(&point, row)| found[point as usize] = row);
         Ok(found)

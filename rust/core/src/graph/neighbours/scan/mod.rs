@@ -136,16 +136,10 @@ fn screened<S: Screen>(points: &impl Keys, screen: &S, k: usize, exec: &Exec) ->
     queries.sort_unstable_by_key(|queries| queries.first);
     let mut found: Vec<Vec<NeighbourRow>> = vec![Vec::new(); queries.len()];
     let mut tasks: Vec<_> = queries.iter_mut().zip(&mut found).collect();
-    exec.for_pieces(
-        &mut tasks,
-        1,
-        || (),
-        |_, task, ()| -> Result<()> {
-            let (queries, found) = &mut task[0];
-            **found = pulp::Arch::new().dispatch(FinishQueries { queries, points, bounds: screen.bounds() });
-            Ok(())
-        },
-    )?;
+    exec.each_piece(&mut tasks, 1, |_, task| {
+        let (queries, found) = &mut task[0];
+        **found = pulp::Arch::new().dispatch(FinishQueries { queries, points, bounds: screen.bounds() });
+    })?;
     Ok(found.into_iter().flatten().collect())
 }
 /// Blocks of points in order of their distance from the block `own`, alternating sides.
