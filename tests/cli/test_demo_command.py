@@ -56,7 +56,7 @@ def test_demo_equals_the_estimator(demonstrated, methods):
     assert methods["beam"]["AMI"] == f"{adjusted_mutual_info_score(digits.target, found.labels_):.3f}"
     assert methods["beam"]["CH"] == f"{mdt.quality.calinski_harabasz(found.operators_, found.labels_):.3f}"
     count = found.search_result_.n_evaluations
-    assert f"The best of {count} words of the beam search: {found.trajectory_!r}" in demonstrated.stdout
+    assert f"The best of {count} sequences of the beam search: {found.trajectory_!r}" in demonstrated.stdout
 
 
 def test_demo_writes_pictures_and_a_report(demonstrated, methods):
