@@ -109,6 +109,9 @@ def _compute(job: Job, console: Console) -> Outcome:
     if settings.n_components is not None:
         # The search does not check n_components, and the embedding checks it only after the search.
         check_integer("n_components", settings.n_components, minimum=1, maximum=ops.n_samples - 1)
+    if isinstance(settings.n_clusters, int):
+        # The pipeline accepts one cluster, which a command has no use for.
+        check_integer("n_clusters", settings.n_clusters, minimum=2, maximum=max(ops.n_samples - 1, 2))
 
     def observe(stage: str, result: Any, stage_seconds: float) -> None:
         seconds[stage] = stage_seconds

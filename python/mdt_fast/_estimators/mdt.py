@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from .._clusters.new_samples import labels_at
 from .._geometry.embedding import WEIGHTINGS
 from .._operators.operator_set import OperatorSet
+from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
 from .base import InductiveEmbedder, MultiViewEstimator
@@ -208,10 +209,10 @@ class MDT(InductiveEmbedder, SearchEstimator):
                 f"strategy: expected one that finds a single trajectory, got {self.strategy!r}, which gives clusters: "
                 "see MDTClustering"
             )
-        quality = self.quality
-        if isinstance(quality, str) and quality == "auto" and self.n_clusters is None:
-            quality = "contrastive" if strategy.compares else None
-        self._fit(X, quality=quality)
+        scoring = Scoring.of(self.quality)
+        if isinstance(scoring.quality, str) and scoring.quality == "auto" and self.n_clusters is None:
+            scoring = replace(scoring, quality="contrastive" if strategy.compares else None)
+        self._fit(X, quality=scoring)
         return self
 
 

@@ -114,7 +114,7 @@ def search(
     >>> len(res.labels), res.n_evaluations
     (150, 22)
     >>> mdt.search(ops, 3, t=3, strategy=mdt.strategies.Beam(width=3)).n_evaluations
-    32
+    30
     """
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")

@@ -54,7 +54,7 @@ class Beam(LevelStrategy):
     >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
     >>> beam = mdt.strategies.Beam(width=3, max_steps=4)
     >>> mdt.search(mdt.build_operators(views), 3, strategy=beam).n_evaluations
-    20
+    18
     """
 
     name: ClassVar[str] = "beam"
