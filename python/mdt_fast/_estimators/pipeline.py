@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -100,7 +100,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
     if n_clusters == 1:
         # Scores of labels need two clusters; the contrastive loss needs none.
         n_clusters, strategy = None, strategy if strategy.finds_trajectory else Mean()
-        scoring = Scoring("contrastive")
+        scoring = replace(scoring, quality="contrastive", features=None)
     scoring = scoring.with_defaults(tol=how.tol, n_components=how.n_components)
     selection = None
     if t == "auto" and strategy.uses_time and strategy.fixed_length is None:

@@ -159,7 +159,7 @@ def search(
         answer = _run(chosen, run, is_scored=plan.quality is not None)
     except Stop as stop:
         # Reaching the budget of the strategy itself is its regular end.
-        run.stopped = None if stop.reason == "max_evaluations" and most != count else stop.reason
+        run.stopped = None if stop.reason == "max_evaluations" and most == chosen.budget else stop.reason
         answer = Answer(run.best())
     finally:
         # Also after Ctrl-C.

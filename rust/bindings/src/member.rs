@@ -1,6 +1,6 @@
 //! `Member`: one operator of an operator set, and the shares of which a step of it consists.
 
-use mdt_core::{Landing, Member, Step};
+use mdt_core::{Landing, Member};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -78,26 +78,26 @@ impl PyMember {
     /// Probability that a step stays because of the identity.
     #[getter]
     fn identity_share(&self) -> f64 {
-        step(self.0).identity
+        self.0.parts().identity
     }
 
     /// Probability that a step jumps to any sample.
     #[getter]
     fn uniform_share(&self) -> f64 {
-        step(self.0).uniform
+        self.0.parts().uniform
     }
 
     /// The parts made of stored walks, by ascending (base, exponent).
     #[getter]
     fn powers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let power = |p: mdt_core::Power| PyPower { base: p.base, exponent: p.exponent, weight: p.weight };
-        PyTuple::new(py, step(self.0).powers.into_iter().map(power))
+        PyTuple::new(py, self.0.parts().powers.into_iter().map(power))
     }
 
     /// Ascending indices of the stored walks of which the member consists.
     #[getter]
     fn bases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mut bases: Vec<usize> = step(self.0).powers.iter().map(|p| p.base).collect();
+        let mut bases: Vec<usize> = self.0.parts().powers.iter().map(|p| p.base).collect();
         bases.dedup();
         PyTuple::new(py, bases)
     }
@@ -130,26 +130,4 @@ impl PyMember {
             }
         }
     }
-}
-
-/// The step that takes this member with weight 1.
-fn step(member: Member) -> Step {
-    let power = |base, exponent, weight| mdt_core::Power { base, exponent, weight };
-    let mut step = Step::default();
-    match member {
-        Member::Identity => step.identity = 1.0,
-        Member::Uniform => step.uniform = 1.0,
-        Member::Walk(base) => step.powers.push(power(base, 1, 1.0)),
-        Member::Mean(count) => step.powers.extend((0..count).map(|base| power(base, 1, 1.0 / count as f64))),
-        Member::Power { base, exponent } => step.powers.push(power(base, exponent, 1.0)),
-        Member::Teleport { base, alpha, landing } => {
-            step.powers.push(power(base, 1, alpha));
-            match landing {
-                Landing::Uniform => step.uniform = 1.0 - alpha,
-                Landing::Power(exponent) => step.powers.push(power(base, exponent, 1.0 - alpha)),
-            }
-            step.powers.retain(|p| p.weight != 0.0);
-        }
-    }
-    step
 }

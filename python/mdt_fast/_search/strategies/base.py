@@ -88,8 +88,11 @@ class Strategy(ABC):
 
     def replace(self, **options: Any) -> Self:
         """Return the strategy with some options changed."""
+        known = list(self.get_params())
         for name in options:
-            check_choice(f"strategy {self.name!r}", name, list(self.get_params()))
+            if name not in known:
+                expected = f"one of {', '.join(map(repr, known))}" if known else "no options"
+                raise ValueError(f"strategy {self.name!r}: expected {expected}, got {name!r}")
         return replace_fields(self, **options)
 
 
