@@ -5,7 +5,8 @@
 >>> W = ops.trajectory([0, 1, 1])  # doctest: +SKIP
 >>> W @ B  # doctest: +SKIP
 
-Start with :func:`build_operators`; a :class:`Trajectory` of the resulting :class:`OperatorSet` is a linear operator.
+Start with :func:`build_operators`. A :class:`Trajectory` of the resulting :class:`OperatorSet` is a
+SciPy linear operator.
 """
 
 import importlib
@@ -68,7 +69,8 @@ __all__ = [
     "view_report",
 ]
 
-# These derive from classes of scikit-learn, whose import takes longer than all of this package: only when asked for.
+# These modules import scikit-learn, which takes longer than the rest of the package. They are
+# imported at their first use.
 _LAZY = {"MDT": "_estimators.mdt", "MDTClustering": "_estimators.mdt", "baselines": "baselines", "study": "study"}
 
 

@@ -1,4 +1,4 @@
-"""The base classes of all estimators: parameters of the graphs, and views in scikit-learn's forms."""
+"""The base classes of all estimators: parameters of graphs, and views in scikit-learn's forms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
 
 
-# A dataclass has the constructor that scikit-learn needs: it assigns named parameters and nothing else.
+# A dataclass has the constructor that scikit-learn needs: it only assigns named parameters.
 @dataclass(eq=False, repr=False, kw_only=True)
 class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that builds the operators of several views.
@@ -29,7 +29,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
     n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
         Parameters of the graphs, as in :func:`build_operators`; the first seven may be given per
         view.
-    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, default=None
+    view_slices : list or dict of slices, (start, stop) pairs or lists of columns, default=None
         Columns of each view in a single 2-D array. Without it such an array is one view.
     tol : float, default=1e-3
         Accuracy of the embedding, see :func:`embed`.
@@ -106,7 +106,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         return self.kernel
 
     def _note_views(self, names: list[str], widths: list[int] | None) -> None:
-        """Store names and widths of the views; raise if their number does not suit the estimator."""
+        """Store names and widths of the views; raise if their number does not fit."""
         self.view_names_, self.n_views_in_, self._widths = names, len(names), widths
         least, most = self._n_views
         if not least <= self.n_views_in_ <= most:
@@ -176,7 +176,7 @@ class InductiveEmbedder(Embedder):
 
 
 def _one_matrix(X: Any) -> tuple[str | None, Any]:
-    """Return the name, if any, and the array of a single view, or (None, None) for several views."""
+    """Return name, if any, and array of a single view, or (None, None) for several."""
     if is_named(X):
         return next(((str(name), view) for name, view in X.items()), (None, None)) if len(X) == 1 else (None, None)
     if not isinstance(X, (list, tuple)):

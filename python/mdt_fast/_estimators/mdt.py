@@ -129,7 +129,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
         "published" follows the code behind the published figures.
     dtype : {None, "float32", "float64"}, default=None
         Element type of the operators.
-    view_slices : list or dict of slices, (start, stop) pairs or lists of column numbers, default=None
+    view_slices : list or dict of slices, (start, stop) pairs or lists of columns, default=None
         Columns of each view in a single 2-D array. Without it such an array is one view.
     tol : float, default=1e-6
         Accuracy of the embedding, see :func:`embed`.
@@ -183,7 +183,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
     n_components: int = field(default=2, kw_only=False)
     strategy: Any = "contrastive"
     n_clusters: Any = None
-    # Singular values along a curve differ by 1e-5; a tolerance for clusters would mix their vectors.
+    # Singular values along a curve differ by 1e-5. The tolerance for clusters would mix vectors.
     tol: float = 1e-6
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -191,7 +191,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
 
         Parameters
         ----------
-        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; one such array; or OperatorSet
+        X : list, tuple or dict of arrays, sparse matrices or DataFrames; one of these; OperatorSet
             The views; their rows are the same samples. An operator set is used as it is, and the
             parameters of the graphs have no effect.
         y : None, default=None
@@ -309,7 +309,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; one such array; or OperatorSet
+        X : list, tuple or dict of arrays, sparse matrices or DataFrames; one of these; OperatorSet
             The views; their rows are the same samples. An operator set is used as it is, and the
             parameters of the graphs have no effect.
         y : None, default=None

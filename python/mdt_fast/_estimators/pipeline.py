@@ -1,4 +1,4 @@
-"""The pipeline from operators to coordinates and labels, for the estimators and the command line."""
+"""The pipeline from operators to coordinates and labels, for estimators and the command line."""
 
 from __future__ import annotations
 

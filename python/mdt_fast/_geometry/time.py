@@ -205,7 +205,7 @@ def singular_entropy(singular_values: NDArray[Any]) -> float:
 
 
 def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[int, bool]:
-    """Return the knee of a curve over 1, 2, ... and whether it has one; if not, warn and return 1."""
+    """Return the knee of a curve over 1, 2, ... and True; without a knee warn, return 1 and False."""
     knee = _knee(entropies)
     if knee is not None:
         return knee, True

@@ -136,7 +136,7 @@ def _report_matrix(P: sparse.csr_array, name: str, kind: str, n_duplicates: int 
 
 
 def _report_member(operators: OperatorSet, index: int, walks: dict[int, MemberReport]) -> MemberReport:
-    """Report a walk or a mean from its matrix, any other member from the walk of which it consists."""
+    """Report a walk or a mean from its matrix, any other member from the walk it consists of."""
     n, name, member = operators.n_samples, operators.names[index], operators.members[index]
     jumps = member.uniform_share > 0
     if not member.bases:

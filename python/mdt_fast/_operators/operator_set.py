@@ -204,7 +204,7 @@ class OperatorSet:
         return len(self.members)
 
     def __getitem__(self, member: int | str) -> sparse.csr_array | LinearOperator:
-        """Return a member by index or name: a CSR matrix if it is stored, else a linear operator."""
+        """Return a member by index or name: a CSR matrix if stored, else a linear operator."""
         if isinstance(member, str):
             if member not in self.names:
                 raise KeyError(f"member: expected one of {self.names}, got {member!r}")
@@ -498,7 +498,7 @@ class OperatorSet:
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
     def has_same_members(self, other: OperatorSet) -> bool:
-        """Return whether weights have the same meaning in another set: equal members and matrices."""
+        """Return whether weights mean the same in another set: equal members and matrices."""
         if self is other:
             return True
         if (self.n_samples, self.members, self.dtype) != (other.n_samples, other.members, other.dtype):
@@ -511,7 +511,7 @@ class OperatorSet:
         return self.trajectory(np.full((1, len(self)), 1.0 / len(self)))
 
     def check(self, *, warn: bool = True) -> CheckReport:
-        """Report row sums, self-loops, connectivity, isolated and duplicated samples of each member.
+        """Report row sums, self-loops, connectivity, isolated and duplicated samples of members.
 
         Parameters
         ----------

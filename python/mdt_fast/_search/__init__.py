@@ -1,1 +1,1 @@
-"""The search for the trajectory with the best score: strategies, scoring, limits, checkpoints and results."""
+"""The search for the best trajectory: strategies, scoring, limits, checkpoints and results."""

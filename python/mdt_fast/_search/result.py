@@ -38,7 +38,8 @@ class SearchResult:
         One row for each evaluated candidate, in the order of the strategy, with the fields `parent`
         (row of the parent, -1 for none), `depth`, `score` and `seconds`.
     candidates : list
-        The trajectory of each row: a tuple of ints for a sequence, a (t, members) array for weights.
+        The trajectory of each row: a tuple of ints for a sequence, or a (t, members) array of
+        weights.
     best : int
         Row of the answer; for a consensus, of its best trajectory.
     strategy : str

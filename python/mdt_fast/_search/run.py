@@ -100,7 +100,7 @@ class SearchRun:
         return int(found.best)
 
     def score(self, candidates: Sequence[Candidate], *, keep_labels: bool = False) -> list[float]:
-        """Return the scores of candidates; with `keep_labels`, :meth:`find` returns their labels."""
+        """Return the scores of candidates; `keep_labels` lets :meth:`find` return labels."""
         for start in range(0, len(candidates), _BATCH):
             batch = {key_of(c): c for c in candidates[start : start + _BATCH] if key_of(c) not in self._rows_by_key}
             reached = dict(list(batch.items())[: self._evaluations_left()])

@@ -105,7 +105,8 @@ class ViewReport:
         Returns
         -------
         pandas.DataFrame
-            With columns view, stay, alone, adds, weight, self_probability, n_components, n_isolated and remark.
+            With columns view, stay, alone, adds, weight, self_probability, n_components,
+            n_isolated and remark.
         """
         try:
             import pandas as pd
@@ -175,7 +176,8 @@ def view_report(
     --------
     >>> import mdt_fast as mdt
     >>> import numpy as np
-    >>> blobs = mdt.datasets.make_multiview_blobs(200, n_clusters=4, n_features=3, cluster_std=3, random_state=0)
+    >>> shape = {"n_clusters": 4, "n_features": 3, "cluster_std": 3}
+    >>> blobs = mdt.datasets.make_multiview_blobs(200, **shape, random_state=0)
     >>> noise = np.random.default_rng(0).normal(size=(200, 5))
     >>> ops = mdt.build_operators([*blobs.views, noise])
     >>> report = mdt.view_report(ops, labels=blobs.target, t=3)

@@ -3,7 +3,7 @@
 use mdt_core::search::plan_candidates as plan;
 use pyo3::prelude::*;
 
-/// Estimated bytes, stage by stage, and the number of candidates that are evaluated at the same time.
+/// Estimated bytes, stage by stage, and the number of candidates evaluated at the same time.
 #[pyclass(name = "CandidatePlan", module = "mdt_fast._core", frozen, get_all)]
 pub struct PyCandidatePlan {
     reordered_operators: u64,
