@@ -4,36 +4,5 @@ A name such as ``"beam"`` stands for the strategy with its default options, ``Be
 the strategy of an estimator are set as ``set_params(strategy__width=3)``.
 """
 
-from ._search.strategies import (
-    CMA,
-    MCTS,
-    Beam,
-    Consensus,
-    Contrastive,
-    Direct,
-    EpsilonGreedy,
-    Exhaustive,
-    Given,
-    Greedy,
-    Mean,
-    RandomSequences,
-    RandomWeights,
-    Strategy,
-)
-
-__all__ = [
-    "CMA",
-    "MCTS",
-    "Beam",
-    "Consensus",
-    "Contrastive",
-    "Direct",
-    "EpsilonGreedy",
-    "Exhaustive",
-    "Given",
-    "Greedy",
-    "Mean",
-    "RandomSequences",
-    "RandomWeights",
-    "Strategy",
-]
+from ._search.strategies import *  # noqa: F403
+from ._search.strategies import __all__ as __all__

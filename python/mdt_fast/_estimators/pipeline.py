@@ -103,7 +103,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         scoring = replace(scoring, quality="contrastive", features=None)
     scoring = scoring.with_defaults(tol=how.tol, n_components=how.n_components)
     selection = None
-    if t == "auto" and strategy.uses_time and strategy.fixed_length is None:
+    if t == "auto" and strategy.needs_time:
         selection = stage("diffusion time", lambda: select_time(ops, n_jobs=how.n_jobs))
         t = selection.t
     if n_clusters == "auto":

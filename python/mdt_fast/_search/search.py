@@ -210,11 +210,9 @@ def _select_time(
     strategy: Strategy, t: int | str, selected: int | None, ops: OperatorSet, n_jobs: int | None
 ) -> int | None:
     """Return the diffusion time, or None if nothing depends on it."""
-    if not strategy.uses_time:
-        return None
     if isinstance(t, int):
-        return t
-    if strategy.fixed_length is not None:
+        return t if strategy.uses_time else None
+    if not strategy.needs_time:
         return None
     return select_time(ops, n_jobs=n_jobs).t if selected is None else selected
 

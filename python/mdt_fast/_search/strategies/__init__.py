@@ -25,7 +25,6 @@ from .random_sequences import RandomSequences
 from .random_weights import RandomWeights
 
 __all__ = [
-    "BY_NAME",
     "CMA",
     "MCTS",
     "Beam",
@@ -40,7 +39,6 @@ __all__ = [
     "RandomSequences",
     "RandomWeights",
     "Strategy",
-    "make_strategy",
 ]
 
 _REGISTERED: tuple[type[Strategy], ...] = (

@@ -53,6 +53,11 @@ class Strategy(ABC):
         """Length of the longest trajectory, if it does not depend on the diffusion time."""
         return None
 
+    @property
+    def needs_time(self) -> bool:
+        """Whether the length of trajectories depends on the diffusion time."""
+        return self.uses_time and self.fixed_length is None
+
     def length(self, t: int) -> int:
         """Return the length of the longest trajectory for a diffusion time."""
         return t

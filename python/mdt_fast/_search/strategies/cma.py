@@ -10,8 +10,7 @@ import numpy as np
 
 from ..._operators.draw import uniform
 from ..problem import Answer
-from .base import Strategy, check_count
-from .logits import weights_of
+from .logits import LogitStrategy, weights_of
 
 if TYPE_CHECKING:
     from ..._operators.operator_set import OperatorSet
@@ -22,7 +21,7 @@ _INITIAL_STEP = 1.0
 
 
 @dataclass(frozen=True)
-class CMA(Strategy):
+class CMA(LogitStrategy):
     """Evolve logits with an adapted covariance matrix (CMA-ES, package `cma`).
 
     The weights of a step are the softmax of its logits. The first candidate has equal weights.
@@ -38,17 +37,6 @@ class CMA(Strategy):
     """
 
     name: ClassVar[str] = "cma"
-
-    evaluations: int = 100
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        check_count("evaluations", self.evaluations)
-
-    @property
-    def budget(self) -> int:
-        """The option `evaluations`."""
-        return self.evaluations
 
     def bind(self, ops: OperatorSet) -> Self:
         """Raise ImportError if the package `cma` is missing."""

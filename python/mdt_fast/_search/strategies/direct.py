@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..problem import Answer
-from .base import Strategy, check_count
-from .logits import weights_of
+from .logits import LogitStrategy, weights_of
 
 if TYPE_CHECKING:
     from ..run import SearchRun
@@ -17,7 +16,7 @@ _LARGEST_LOGIT = 20.0
 
 
 @dataclass(frozen=True)
-class Direct(Strategy):
+class Direct(LogitStrategy):
     """Divide rectangles of logits by SciPy's DIRECT (MDT-Direct in the paper).
 
     The weights of a step are the softmax of its logits. The first candidate has equal weights.
@@ -34,17 +33,6 @@ class Direct(Strategy):
     """
 
     name: ClassVar[str] = "direct"
-
-    evaluations: int = 100
-
-    def __post_init__(self) -> None:
-        """Check the options."""
-        check_count("evaluations", self.evaluations)
-
-    @property
-    def budget(self) -> int:
-        """The option `evaluations`."""
-        return self.evaluations
 
     def run(self, run: SearchRun) -> Answer:
         """Minimise the negative score."""

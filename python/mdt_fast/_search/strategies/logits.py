@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,23 @@ from numpy.typing import NDArray
 from ..._operators.draw import on_simplex
 from ..evaluation import Candidate
 from ..problem import Problem
+from .base import Strategy, check_count
+
+
+@dataclass(frozen=True)
+class LogitStrategy(Strategy):
+    """An optimiser over logits, which ends after a number of evaluations."""
+
+    evaluations: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        check_count("evaluations", self.evaluations)
+
+    @property
+    def budget(self) -> int:
+        """The option `evaluations`."""
+        return self.evaluations
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
