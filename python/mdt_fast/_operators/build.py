@@ -13,7 +13,8 @@ from .._graphs.views import check_views
 from .._support.arguments import check_choice
 from .._support.seed import check_seed
 from .._support.threads import n_threads
-from .operator_set import OperatorSet, is_single_precision
+from .given_matrices import is_single_precision
+from .operator_set import OperatorSet
 
 
 def build_operators(

@@ -12,10 +12,10 @@ from scipy import sparse
 
 from .. import _core
 from .._core import Member
-from .._graphs.views import check_matrix, check_names
 from .._support.arguments import check_integer, check_number
-from .._support.csr import to_parts, to_scipy
+from .._support.csr import to_scipy
 from .._support.threads import n_threads
+from .given_matrices import affinity_transitions, check_square, is_single_precision, stochastic_transitions
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from .checks import CheckReport
     from .trajectory import Trajectory
 
-# Largest accepted deviation of a row sum of a given transition matrix from 1.
-_STOCHASTIC_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-8}
-# Largest accepted difference of two entries that are equal by symmetry, as a fraction of the
-# larger.
-_SYMMETRY_TOLERANCE = {np.float32: 1e-5, np.float64: 1e-10}
 # Largest accepted exponent: each power is applied step by step.
 _MAX_POWER = 2**20
 
@@ -149,17 +144,9 @@ class OperatorSet:
             If a matrix is not square, symmetric and non-negative, or has a row without affinity.
         """
         check_number("anisotropy", anisotropy)
-        matrices, names = _check_square(Ks, "Ks", names)
-        how = {
-            "single_precision": is_single_precision(dtype, [K.dtype for K in matrices]),
-            "n_threads": n_threads(n_jobs),
-        }
-        transitions = []
-        for v, K in enumerate(matrices):
-            K = _symmetric(K.astype(np.float64), _SYMMETRY_TOLERANCE[K.dtype.type], f"Ks[{v}]")
-            _refuse_negative(K, f"Ks[{v}]")
-            make = _core.Transition.from_affinity
-            transitions.append(_named(f"Ks[{v}]", make, K, anisotropy=float(anisotropy), **how))
+        matrices, names = check_square(Ks, "Ks", names)
+        single_precision = is_single_precision(dtype, [K.dtype for K in matrices])
+        transitions = affinity_transitions(matrices, float(anisotropy), single_precision, n_jobs)
         return cls._of_views(transitions, names, n_jobs=n_jobs)
 
     @classmethod
@@ -195,9 +182,9 @@ class OperatorSet:
         ValueError
             If a matrix is not square, non-negative and row-stochastic.
         """
-        matrices, names = _check_square(Ps, "Ps", names)
+        matrices, names = check_square(Ps, "Ps", names)
         single_precision = is_single_precision(dtype, [P.dtype for P in matrices])
-        return cls._of_views(_stochastic(matrices, single_precision, n_jobs), names, n_jobs=n_jobs)
+        return cls._of_views(stochastic_transitions(matrices, single_precision, n_jobs), names, n_jobs=n_jobs)
 
     def __len__(self) -> int:
         """Return the number of members."""
@@ -410,11 +397,11 @@ class OperatorSet:
             The set with one additional member for each matrix.
         """
         first = len(self.transitions)
-        matrices, names = _check_square(Ps, "Ps", names, default="given", start=first - self.n_views)
+        matrices, names = check_square(Ps, "Ps", names, default="given", start=first - self.n_views)
         if matrices[0].shape[0] != self.n_samples:
             got = matrices[0].shape
             raise ValueError(f"Ps: expected matrices of shape {(self.n_samples, self.n_samples)}, got {got}")
-        transitions = _stochastic(matrices, self.dtype == np.float32, self.n_jobs)
+        transitions = stochastic_transitions(matrices, self.dtype == np.float32, self.n_jobs)
         return self._with([Member.walk(first + i) for i in range(len(transitions))], names, transitions)
 
     def trajectory(self, steps: Any) -> Trajectory:
@@ -531,101 +518,3 @@ class OperatorSet:
 def _are_equal(a: _core.Transition, b: _core.Transition) -> bool:
     parts = ((a.indptr, b.indptr), (a.indices, b.indices), (a.values, b.values))
     return all(np.array_equal(x, y) for x, y in parts)
-
-
-def is_single_precision(dtype: DTypeLike | None, given: Sequence[Any]) -> bool:
-    """Return whether `dtype` is float32 or, if it is None, whether all of `given` are."""
-    if dtype is None:
-        return all(d in (np.float32, np.float16) for d in given)
-    try:
-        wanted = np.dtype(dtype)
-    except TypeError:
-        raise TypeError(f"dtype: expected 'float32' or 'float64', got {dtype!r}") from None
-    if wanted not in (np.float32, np.float64):
-        raise ValueError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
-    return bool(wanted == np.float32)
-
-
-def _check_square(
-    given: Any, argument: str, names: Sequence[str] | None, *, default: str = "view", start: int = 0
-) -> tuple[list[sparse.csr_array], list[str]]:
-    """Return square finite CSR matrices of one size and their names."""
-    if isinstance(given, dict):
-        names = list(map(str, given)) if names is None else names
-        given = list(given.values())
-    if sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
-        given = [given]
-    if not isinstance(given, (list, tuple, np.ndarray)):
-        raise TypeError(f"{argument}: expected a list of square matrices, got {type(given).__name__}")
-    if not len(given):
-        raise ValueError(f"{argument}: expected at least one matrix, got none")
-    matrices = []
-    for v, matrix in enumerate(given):
-        checked = check_matrix(matrix, f"{argument}[{v}]")
-        if checked.shape[0] != checked.shape[1]:
-            raise ValueError(f"{argument}[{v}]: expected a square matrix, got shape {checked.shape}")
-        if checked.shape[0] < 1:
-            raise ValueError(f"{argument}[{v}]: expected at least 1 sample, got 0")
-        rows = sparse.csr_array(checked)
-        if not rows.data.all():
-            # Stored zeros would count as edges. A copy keeps the caller's matrix unchanged.
-            rows = rows.copy()
-            rows.eliminate_zeros()
-        matrices.append(rows)
-    shapes = [matrix.shape for matrix in matrices]
-    if len(set(shapes)) > 1:
-        raise ValueError(f"{argument}: expected matrices of one size, got {shapes}")
-    if names is None:
-        names = [f"{default} {start + v}" for v in range(len(matrices))]
-    if len(names) != len(matrices):
-        raise ValueError(f"names: expected {len(matrices)} names, got {len(names)}")
-    check_names(names, "names")
-    return matrices, [str(name) for name in names]
-
-
-def _refuse_negative(matrix: sparse.csr_array, name: str) -> None:
-    if len(matrix.data) and matrix.data.min() < 0:
-        where = int(matrix.data.argmin())
-        row = int(np.searchsorted(matrix.indptr, where, side="right")) - 1
-        got = matrix.data[where]
-        raise ValueError(f"{name}: expected non-negative entries, got {got} at ({row}, {matrix.indices[where]})")
-
-
-def _symmetric(K: sparse.csr_array, tolerance: float, name: str) -> sparse.csr_array:
-    """Return ``(K + K^T) / 2``; refuse a matrix that is not symmetric within the tolerance."""
-    difference = abs(K - K.T).tocoo()
-    if difference.nnz:
-        # Of a pair only one entry may be stored; the difference is relative to the larger of the
-        # two.
-        larger = sparse.csr_array(abs(K).maximum(abs(K.T)))[difference.row, difference.col]
-        excess = difference.data - tolerance * np.asarray(larger).ravel()
-        worst = int(excess.argmax())
-        if excess[worst] > 0:
-            i, j = int(difference.row[worst]), int(difference.col[worst])
-            raise ValueError(
-                f"{name}: expected a symmetric matrix, got {K[i, j]} at ({i}, {j}) and {K[j, i]} at ({j}, {i})"
-            )
-    symmetric = sparse.csr_array((K + K.T) / 2)
-    symmetric.sum_duplicates()
-    return symmetric
-
-
-def _stochastic(
-    matrices: Sequence[sparse.csr_array], single_precision: bool, n_jobs: int | None
-) -> list[_core.Transition]:
-    how = {"single_precision": single_precision, "n_threads": n_threads(n_jobs)}
-    transitions = []
-    for v, P in enumerate(matrices):
-        _refuse_negative(P, f"Ps[{v}]")
-        tolerance = _STOCHASTIC_TOLERANCE[np.float32 if single_precision or P.dtype == np.float32 else np.float64]
-        transitions.append(_named(f"Ps[{v}]", _core.Transition.from_stochastic, P, tolerance=tolerance, **how))
-    return transitions
-
-
-def _named(name: str, make: Any, matrix: sparse.csr_array, **settings: Any) -> _core.Transition:
-    """Call a constructor of the core; errors name the argument."""
-    try:
-        made: _core.Transition = make(to_parts(matrix, np.float64), **settings)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    return made
