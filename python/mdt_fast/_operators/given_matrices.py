@@ -1,4 +1,4 @@
-"""Affinities and transition matrices given by the user: their checks, and the walks made of them."""
+"""Affinities and transition matrices given by the user: checks, and the walks made of them."""
 
 from __future__ import annotations
 
