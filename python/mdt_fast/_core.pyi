@@ -358,7 +358,7 @@ def consensus(
     n_threads: int,
 ) -> Consensus: ...
 
-# quality: "calinski_harabasz", "davies_bouldin", "silhouette" (of all rows), "persistence".
+# quality: "calinski_harabasz", "davies_bouldin", "silhouette" (of all rows), "persistence", "information".
 def score_labels(quality: str, rows: _Rows, labels: _UInt32, n_labels: int, n_threads: int) -> float: ...
 def silhouette(
     rows: _Rows, labels: _UInt32, n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
@@ -426,13 +426,14 @@ class Exhaustive(Strategy):
 
 @final
 class Clustering:
-    """The way from a trajectory to labels; `max_iter` and `tol` are those of k-means."""
+    """The way from a trajectory to labels; `max_iter` and `tol` are those of k-means, `damped` its rows."""
 
     def __new__(
         cls,
         *,
         n_clusters: int,
         n_components: int,
+        damped: bool,
         n_init: int,
         max_iter: int,
         tol: float,
@@ -495,7 +496,7 @@ class Scorer:
     """Scores trajectories; higher is better.
 
     `quality` is the name of a score ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence",
-    "contrastive") or a function of labels and coordinates. `features` replace the rows of the walks if
+    "information", "contrastive") or a function of labels and coordinates. `features` replace the rows of the walks if
     they are given, one for each view. `watch` is called on the calling thread, at intervals, with the
     sequences scored since its last call; it stops the work by returning True. No candidate is begun after
     `seconds`, but at least one is scored.

@@ -29,6 +29,7 @@ _SCORES: dict[str, Callable[..., float]] = {
     "davies_bouldin": lambda *args, **options: -_quality.davies_bouldin(*args, **options),
     "silhouette": _quality.silhouette,
     "persistence": _quality.persistence,
+    "information": _quality.information,
 }
 
 

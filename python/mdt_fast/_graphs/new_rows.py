@@ -23,6 +23,7 @@ from .._support.csr import to_parts, to_scipy, without_empty_columns
 from .._support.memory import require
 from .._support.warnings import OperatorWarning
 from .approximate import is_search
+from .joint import JointView
 from .kernels import Bandwidth, KernelShape, call_kernel
 from .nearest import scale_distances
 from .neighbors import NeighborGraph
@@ -115,16 +116,22 @@ class TrainingView:
 
 
 def transition_rows(
-    Xs_new: Any, names: Sequence[str], training: Sequence[TrainingView | None], n_threads: int
+    Xs_new: Any,
+    names: Sequence[str],
+    training: Sequence[TrainingView | None],
+    joint: JointView | None,
+    n_threads: int,
 ) -> list[sparse.csr_array]:
-    """Return the transition rows of new samples in each view."""
+    """Return the transition rows of new samples in each view, the joint view included."""
     # Checks that need no samples come first.
     known = [_check_training(each, name) for each, name in zip(training, names, strict=True)]
-    views = check_views_like(Xs_new, names, "Xs_new")
-    for view, old in zip(views, known, strict=True):
+    views = check_views_like(Xs_new, names if joint is None else names[:-1], "Xs_new")
+    for view, old in zip(views, known, strict=joint is None):
         expected, got = old.data.shape[1], view.data.shape[1]
         if got != expected:
             raise ValueError(f"Xs_new ({view.name}): expected {expected} features, as in training, got {got}")
+    if joint is not None:
+        views.append(joint.join(views))
     return [_rows_of_view(old, view, n_threads) for old, view in zip(known, views, strict=True)]
 
 

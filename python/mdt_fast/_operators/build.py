@@ -5,12 +5,13 @@ from typing import Any
 from numpy.typing import DTypeLike
 
 from .. import _core
+from .._graphs.joint import JointView, can_join, joint_settings
 from .._graphs.kernels import shape_kernel
 from .._graphs.neighbors import find_neighbors
 from .._graphs.new_rows import TrainingView
 from .._graphs.settings import check_settings
 from .._graphs.views import check_views
-from .._support.arguments import check_choice
+from .._support.arguments import check_choice, check_flag
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .given_matrices import is_single_precision
@@ -27,6 +28,7 @@ def build_operators(
     neighbors: Any = "auto",
     metric: Any = "euclidean",
     anisotropy: Any = 0.0,
+    joint: bool | str = False,
     preset: str | None = None,
     dtype: DTypeLike | None = None,
     random_state: Any = None,
@@ -71,6 +73,11 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
     anisotropy : float, default=0.0
         Exponent ``alpha`` of ``K_ij / (q_i q_j)^alpha``, with ``q`` the row sums of ``K``. With 1
         the result does not depend on the sampling density; 0 changes nothing.
+    joint : bool or "auto", default=False
+        Whether the last base view, named "joint", has the columns of all views, each view divided
+        by its total standard deviation. "auto" adds it if there are several views of features with
+        the same settings. Samples are then neighbours in it only if all views together say so. New
+        samples need the given views only.
     preset : {None, "published"}, default=None
         "published" follows the code behind the published figures instead of the text of the paper:
         the kernel is ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` including
@@ -118,6 +125,13 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
         views, n_neighbors=n_neighbors, kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize,
         neighbors=neighbors, metric=metric, anisotropy=anisotropy,
     )  # fmt: skip
+    recipe = None
+    if isinstance(joint, str):
+        check_choice("joint", joint, ("auto",))
+    if (can_join(views, settings) and not published) if isinstance(joint, str) else check_flag("joint", joint):
+        settings = [*settings, joint_settings(views, settings)]
+        recipe = JointView.of(views, settings[0].metric)
+        views = [*views, recipe.join(views)]
     transitions, bandwidths, duplicates, training = [], [], [], []
     for view, setting in zip(views, settings, strict=True):
         n_others = setting.count_neighbors(view.n_samples, published)
@@ -144,5 +158,6 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
         bandwidths=bandwidths,
         n_duplicates=duplicates,
         training_views=training,
+        joint=recipe,
         n_jobs=n_jobs,
     )

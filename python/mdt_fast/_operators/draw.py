@@ -25,11 +25,22 @@ def draw_convex(ops: OperatorSet, t: int, generator: np.random.Generator) -> NDA
 
 
 def draw_repeated(ops: OperatorSet, t: int, count: int, generator: np.random.Generator) -> list[NDArray[np.float64]]:
-    """Draw `count` trajectories of 1 to t equal steps, with weights uniform on the simplex."""
+    """Draw `count` trajectories of 1 to t equal steps, with weights uniform on the simplex.
+
+    If the set has a joint view, its weight follows the arcsine distribution, Beta(1/2, 1/2), and
+    the other weights are uniform on what is left. So a third of the trajectories follows nearly
+    the joint view alone, and a third nearly the other members alone.
+    """
+    others = [i for i in range(len(ops)) if i != ops.joint]
     drawn = []
     for _ in range(count):
         steps = int(generator.integers(1, t, endpoint=True))
+        weights = np.zeros(len(ops))
         # A single weight is 1; the generator may return a number that differs in the last digit.
-        weights = generator.dirichlet(np.ones(len(ops))) if len(ops) > 1 else np.ones(1)
+        weights[others] = generator.dirichlet(np.ones(len(others))) if len(others) > 1 else 1.0
+        if ops.joint is not None:
+            share = generator.beta(0.5, 0.5)
+            weights *= 1.0 - share
+            weights[ops.joint] = share
         drawn.append(on_simplex(ops, np.tile(weights, (steps, 1))))
     return drawn

@@ -20,6 +20,7 @@ from .given_matrices import affinity_transitions, check_square, is_single_precis
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
+    from .._graphs.joint import JointView
     from .._graphs.new_rows import TrainingView
     from .checks import CheckReport
     from .trajectory import Trajectory
@@ -71,6 +72,7 @@ class OperatorSet:
         bandwidths: Sequence[Any],
         n_duplicates: Sequence[int | None],
         training_views: Sequence[TrainingView | None],
+        joint: JointView | None = None,
         n_jobs: int | None,
     ) -> None:
         self.transitions = tuple(transitions)
@@ -78,6 +80,7 @@ class OperatorSet:
         self.native = _core.OperatorSet(list(self.transitions), list(self.members))
         self.n_duplicates = tuple(n_duplicates)
         self._training_views = list(training_views)
+        self._joint = joint
         self.n_samples = self.transitions[0].n
         self.names = list(names)
         self.n_views = n_views
@@ -94,6 +97,7 @@ class OperatorSet:
         bandwidths: Sequence[Any] | None = None,
         n_duplicates: Sequence[int | None] | None = None,
         training_views: Sequence[TrainingView | None] | None = None,
+        joint: JointView | None = None,
         n_jobs: int | None,
     ) -> OperatorSet:
         nothing = [None] * len(transitions)
@@ -105,6 +109,7 @@ class OperatorSet:
             bandwidths=nothing if bandwidths is None else bandwidths,
             n_duplicates=nothing if n_duplicates is None else n_duplicates,
             training_views=nothing if training_views is None else training_views,
+            joint=joint,
             n_jobs=n_jobs,
         )
 
@@ -222,6 +227,16 @@ class OperatorSet:
         self.native = _core.OperatorSet(list(self.transitions), list(self.members))
 
     @property
+    def joint(self) -> int | None:
+        """Index of the joint view, the last base view; None if the set has none."""
+        return None if self._joint is None else self.n_views - 1
+
+    @property
+    def given_names(self) -> list[str]:
+        """Names of the base views that were given: all but the joint view."""
+        return self.names[: self.n_views if self._joint is None else self.n_views - 1]
+
+    @property
     def views(self) -> tuple[sparse.csr_array, ...]:
         """The base views, read-only CSR matrices that share memory with the set."""
         return tuple(self.walk_matrix(v) for v in range(self.n_views))
@@ -288,6 +303,7 @@ class OperatorSet:
             bandwidths=self.bandwidths,
             n_duplicates=self.n_duplicates,
             training_views=self._training_views,
+            joint=self._joint,
             n_jobs=self.n_jobs,
         )
 
@@ -448,8 +464,8 @@ class OperatorSet:
         Parameters
         ----------
         Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames, default=None
-            M new samples with the views and features of :func:`build_operators`; a dict is matched
-            by the names of the views. The arrays given there must not have changed since.
+            M new samples with the views and features of :func:`build_operators`, without the joint
+            view; a dict is matched by the names of the views. The arrays given there must not have changed since.
         affinities : list, tuple or dict of (M, N) matrices, default=None
             Instead of `Xs_new`: non-negative affinities of the new samples to the samples of this
             set, for each base view; each row is divided by its sum. Sets made from given matrices
@@ -481,7 +497,7 @@ class OperatorSet:
         if affinities is not None:
             rows = normalize_affinities(affinities, names, self.n_samples, threads)
         else:
-            rows = transition_rows(Xs_new, names, self._training_views, threads)
+            rows = transition_rows(Xs_new, names, self._training_views, self._joint, threads)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
     def has_same_members(self, other: OperatorSet) -> bool:

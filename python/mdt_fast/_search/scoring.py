@@ -12,11 +12,17 @@ from .. import _core
 from .._clusters.k_means import MAX_ITER, TOL
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import LARGEST_COUNT, check_integer, check_number
-from ..quality._arguments import QualityLike, check_features, check_normalized_weights, check_raw_weights
+from ..quality._arguments import (
+    QualityLike,
+    check_features,
+    check_normalized_weights,
+    check_raw_weights,
+    with_joint,
+)
 from .strategies.base import Strategy
 
 # Qualities of labels; the first three may also be computed from features.
-LABEL_QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence")
+LABEL_QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "information")
 QUALITIES = (*LABEL_QUALITIES, "contrastive")
 _ON_FEATURES = LABEL_QUALITIES[:3]
 
@@ -35,13 +41,13 @@ class Scoring:
     Parameters
     ----------
     quality : str, callable or None, default="auto"
-        "calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "contrastive", or a
-        function of (ops, labels, coordinates) that returns a number, higher is better. Scores that
+        "calinski_harabasz", "davies_bouldin", "silhouette", "persistence", "information",
+        "contrastive", or a function of (ops, labels, coordinates) that returns a number, higher is better. Scores that
         are minimised are negated. "auto" is the default of the strategy. None scores nothing and
         is possible for strategies with a single candidate.
     features : list, tuple or dict of (N, d_v) arrays or None, default=None
         Features of each base view on which labels are scored, instead of the rows of the walks.
-        Not for "persistence", "contrastive" and callables.
+        Not for "persistence", "information", "contrastive" and callables.
     n_components : int or None, default=None
         Number of coordinates that are clustered; None is the number of clusters.
     n_init : int or None, default=None
@@ -79,6 +85,8 @@ class ScoringPlan:
     quality: QualityLike
     n_clusters: int | None
     n_components: int | None
+    # Whether k-means sees damped rows, see rust/core/src/cluster/damping.rs.
+    damped: bool
     n_init: int
     tol: float
     view_weights: NDArray[np.float64]
@@ -116,9 +124,10 @@ class ScoringPlan:
             quality=quality,
             n_clusters=n_clusters,
             n_components=n_components,
+            damped=strategy.damped,
             n_init=check_integer("n_init", n_init, minimum=1, maximum=LARGEST_COUNT),
             tol=_EMBEDDING_TOL if scoring.tol is None else check_number("tol", scoring.tol),
-            view_weights=check(view_weights, ops.n_views),
+            view_weights=check(with_joint(view_weights, ops), ops.n_views),
             features=[] if scoring.features is None else [_double(X) for X in check_features(scoring.features, ops)],
         )
 
@@ -140,6 +149,7 @@ class ScoringPlan:
             "quality": self.name,
             "n_clusters": self.n_clusters,
             "n_components": self.n_components,
+            "damped": self.damped,
             "n_init": self.n_init,
             "tol": self.tol,
             "view_weights": self.view_weights.tolist(),
@@ -152,6 +162,7 @@ class ScoringPlan:
             clustering = _core.Clustering(
                 n_clusters=self.n_clusters,
                 n_components=self.n_components,
+                damped=self.damped,
                 n_init=self.n_init,
                 max_iter=MAX_ITER,
                 tol=TOL,

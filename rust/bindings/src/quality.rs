@@ -65,6 +65,7 @@ pub fn criterion(name: &str) -> PyResult<Criterion> {
     match name {
         "calinski_harabasz" => Ok(Criterion::CalinskiHarabasz),
         "davies_bouldin" => Ok(Criterion::DaviesBouldin),
+        "information" => Ok(Criterion::Information),
         "persistence" => Ok(Criterion::Persistence),
         "silhouette" => Ok(Criterion::Silhouette(None)),
         other => Err(PyValueError::new_err(format!("quality: unknown name {other:?}"))),

@@ -34,10 +34,13 @@ pub struct PyClustering(Clustering);
 #[pymethods]
 impl PyClustering {
     #[new]
-    #[pyo3(signature = (*, n_clusters, n_components, n_init, max_iter, tol, embedding_tol, embedding_max_iter, seed))]
+    #[pyo3(signature = (
+        *, n_clusters, n_components, damped, n_init, max_iter, tol, embedding_tol, embedding_max_iter, seed
+    ))]
     fn new(
         n_clusters: usize,
         n_components: usize,
+        damped: bool,
         n_init: usize,
         max_iter: usize,
         tol: f64,
@@ -54,7 +57,7 @@ impl PyClustering {
             seed,
         };
         let k_means = KMeansSettings { n_clusters, n_init, max_iterations: max_iter, tolerance: tol, seed };
-        Self(Clustering { embedding, k_means })
+        Self(Clustering { embedding, damped, k_means })
     }
 }
 

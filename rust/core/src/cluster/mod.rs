@@ -3,9 +3,11 @@
 //! | file | idea |
 //! |---|---|
 //! | `k_means` | k-means |
+//! | `damping` | rows of limited length for k-means |
 //! | `consensus` | the co-association of several clusterings |
 //! | `quality` | scores of clusters |
 
 pub mod consensus;
+pub mod damping;
 pub mod k_means;
 pub mod quality;

@@ -5,6 +5,7 @@
 
 use crate::Real;
 use crate::Result;
+use crate::cluster::damping::damp_rows;
 use crate::cluster::k_means::{KMeansSettings, k_means};
 use crate::ground::exec::Exec;
 use crate::reorder::{in_cache_order, in_given_order};
@@ -17,6 +18,8 @@ use crate::walk::trajectory::Trajectory;
 pub struct Clustering {
     /// Settings of the embedding.
     pub embedding: EmbeddingSettings,
+    /// True if k-means sees damped rows of the coordinates, see [`damp_rows`].
+    pub damped: bool,
     /// Settings of k-means on the coordinates.
     pub k_means: KMeansSettings,
 }
@@ -52,7 +55,12 @@ impl Clustering {
     ) -> Result<Clustered<T>> {
         let reordered = trajectory.over(in_cache_order(trajectory.set(), exec)?);
         let embedding = embed_in_order(&reordered, Decomposition::Uniform, &self.embedding, start, exec)?;
-        let found = k_means(&embedding.coordinates, self.embedding.n_components, &self.k_means, exec)?;
+        let dimension = self.embedding.n_components;
+        let found = if self.damped {
+            k_means(&damp_rows(&embedding.coordinates, dimension), dimension, &self.k_means, exec)?
+        } else {
+            k_means(&embedding.coordinates, dimension, &self.k_means, exec)?
+        };
         let (coordinates, converged) = (embedding.coordinates, embedding.converged);
         Ok(Clustered { coordinates, labels: found.labels, converged })
     }

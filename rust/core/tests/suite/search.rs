@@ -231,6 +231,7 @@ fn clustering(n_components: usize) -> Clustering {
             max_iterations: 300,
             seed: 5,
         },
+        damped: false,
         k_means: KMeansSettings { n_clusters: 4, n_init: 2, max_iterations: 300, tolerance: 1e-4, seed: 5 },
     }
 }

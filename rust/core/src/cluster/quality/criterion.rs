@@ -1,7 +1,8 @@
 //! Criteria of clusters.
 
-use super::{Sample, calinski_harabasz, davies_bouldin, persistence, silhouette};
+use super::{Sample, calinski_harabasz, davies_bouldin, information, persistence, silhouette};
 use crate::graph::neighbours::Features;
+use crate::ground::csr::Csr;
 use crate::ground::exec::Exec;
 use crate::{Error, Real, Result};
 
@@ -17,6 +18,8 @@ pub enum Criterion {
     Silhouette(Option<Sample>),
     /// Probability that a step of the walk stays in its cluster; for walks only.
     Persistence,
+    /// What the cluster of a walk tells about its cluster after one move; for walks only.
+    Information,
 }
 
 impl Criterion {
@@ -26,10 +29,8 @@ impl Criterion {
             Self::CalinskiHarabasz => calinski_harabasz(points, labels, n_labels, exec),
             Self::DaviesBouldin => davies_bouldin(points, labels, n_labels, exec),
             Self::Silhouette(sample) => silhouette(points, labels, n_labels, sample, exec),
-            Self::Persistence => match points {
-                Features::Sparse(steps) => persistence(steps, labels, n_labels, exec),
-                Features::Dense { .. } => Err(Error::Invalid("persistence: expected a walk, got features".into())),
-            },
+            Self::Persistence => persistence(walk(points, "persistence")?, labels, n_labels, exec),
+            Self::Information => information(walk(points, "information")?, labels, n_labels, exec),
         }
     }
 
@@ -44,9 +45,18 @@ impl Criterion {
     pub fn cost(self, n: usize, size: usize, n_labels: usize) -> usize {
         match self {
             Self::CalinskiHarabasz | Self::Persistence => size.saturating_mul(4),
+            Self::Information => size.saturating_mul(8).saturating_add(n_labels.saturating_mul(n_labels)),
             Self::DaviesBouldin => size.saturating_mul(8).saturating_add(size.saturating_mul(n_labels)),
             Self::Silhouette(None) => n.saturating_mul(n.max(size)),
             Self::Silhouette(Some(sample)) => sample.size.saturating_mul(n.max(size)),
         }
+    }
+}
+
+/// The matrix of steps among the kinds of points; `score` is the name of the score that needs it.
+fn walk<'a, T>(points: Features<'a, T>, score: &str) -> Result<&'a Csr<T>> {
+    match points {
+        Features::Sparse(steps) => Ok(steps),
+        Features::Dense { .. } => Err(Error::Invalid(format!("{score}: expected a walk, got features"))),
     }
 }

@@ -1,0 +1,128 @@
+"""The joint view: the columns of all views, each view divided by its total standard deviation.
+
+The squared distance of two samples in the joint view is the sum of their squared distances in the
+views, each relative to its mean over all pairs of samples. Two samples are neighbours only if they
+are close in the views together. Steps of the views' own walks follow an edge of any view, so
+clusters that no single view separates are mixed by them; the joint walk keeps such clusters apart
+(``docs/choosing.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from .._support.memory import require
+from .approximate import is_search
+from .settings import ViewSettings
+from .views import Matrix, View
+
+# Name of the joint view among the base views.
+JOINT = "joint"
+# Columns whose variance is computed at a time, to bound the memory of temporary copies.
+_COLUMNS = 16
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Divide a view by ``2**exponent`` and then by `deviation`; the first keeps squares finite."""
+
+    exponent: int
+    deviation: float
+
+    @classmethod
+    def of(cls, X: Matrix) -> _Scale:
+        """Return the scale that makes the column variances sum to 1; a constant view becomes 0."""
+        values = X.data if sparse.issparse(X) else X
+        exponent = int(np.frexp(float(np.abs(values).max(initial=0.0)))[1])
+        deviation = float(np.sqrt(_total_variance(X, exponent)))
+        return cls(exponent, deviation if deviation > 0 else np.inf)
+
+    def apply(self, X: Matrix) -> Matrix:
+        """Return the scaled view."""
+        if sparse.issparse(X):
+            return sparse.csr_array((self.apply(X.data), X.indices, X.indptr), shape=X.shape)
+        return np.ldexp(X, -self.exponent) / X.dtype.type(self.deviation)
+
+
+@dataclass(frozen=True)
+class JointView:
+    """How the joint view is made from the views, for training samples and for new ones."""
+
+    metric: str
+    scales: tuple[_Scale, ...]
+
+    @classmethod
+    def of(cls, views: Sequence[View], metric: str) -> JointView:
+        """Return the recipe for some views that share a metric."""
+        return cls(metric, tuple(_Scale.of(_rows(view.data, metric)) for view in views))
+
+    def join(self, views: Sequence[View]) -> View:
+        """Return the joint view of samples that are given in all views."""
+        parts = [
+            scale.apply(_rows(view.data, self.metric)) for scale, view in zip(self.scales, views, strict=True)
+        ]
+        if any(sparse.issparse(part) for part in parts):
+            joined: Any = sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
+            joined.sort_indices()
+            return View(JOINT, joined)
+        return View(JOINT, np.hstack(parts))
+
+
+def joint_settings(views: Sequence[View], settings: Sequence[ViewSettings]) -> ViewSettings:
+    """Return the settings of the joint view; raise ValueError if the views cannot be joined."""
+    first = settings[0]
+    if len(views) < 2:
+        raise ValueError("joint: expected at least 2 views to join, got 1")
+    if JOINT in [view.name for view in views]:
+        raise ValueError(f"joint: expected views with other names, got one named {JOINT!r}")
+    for name in ("n_neighbors", "kernel", "bandwidth", "symmetrize", "neighbors", "metric", "anisotropy"):
+        if any(not _are_same(getattr(first, name), getattr(each, name)) for each in settings):
+            raise ValueError(f"joint: expected one {name} for all views, got different ones")
+    if not is_search(first.neighbors) or first.metric == "precomputed" or isinstance(first.bandwidth, np.ndarray):
+        raise ValueError("joint: expected views of features with searched neighbours, got given graphs or distances")
+    if first.kernel == "correlation":
+        raise ValueError("joint: expected a kernel of Euclidean distances, got 'correlation'")
+    return replace(first, metric="manhattan" if first.metric == "manhattan" else "euclidean")
+
+
+def can_join(views: Sequence[View], settings: Sequence[ViewSettings]) -> bool:
+    """Return whether the views can be joined."""
+    try:
+        joint_settings(views, settings)
+    except ValueError:
+        return False
+    return True
+
+
+def _are_same(a: object, b: object) -> bool:
+    return a is b or (isinstance(a, (str, int, float)) and a == b)
+
+
+def _rows(X: Matrix, metric: str) -> Matrix:
+    """Return rows whose Euclidean distances order samples as the metric does."""
+    if metric == "correlation":
+        if sparse.issparse(X):
+            require(8 * X.shape[0] * X.shape[1], "joint: the correlation distance of a sparse view")
+            X = X.toarray()
+        X = X - X.mean(axis=1, keepdims=True)
+    return normalize(X) if metric in ("cosine", "correlation") else X
+
+
+def _total_variance(X: Matrix, exponent: int) -> float:
+    """Return the sum of the variances of the columns of ``X / 2**exponent``, in double precision."""
+    if sparse.issparse(X):
+        scaled = sparse.csr_array((np.ldexp(X.data.astype(np.float64), -exponent), X.indices, X.indptr), shape=X.shape)
+        means: NDArray[np.float64] = np.asarray(scaled.mean(axis=0))
+        # Never negative: each mean square is at least the square of the mean, up to rounding.
+        return max(float((scaled.data**2).sum() / X.shape[0] - (means**2).sum()), 0.0)
+    return sum(
+        float(np.var(np.ldexp(X[:, start : start + _COLUMNS], -exponent), axis=0, dtype=np.float64).sum())
+        for start in range(0, X.shape[1], _COLUMNS)
+    )
