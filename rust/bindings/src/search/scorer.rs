@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
 use mdt_core::graph::neighbours::Features;
-use mdt_core::ground::csr::Csr;
-use mdt_core::ground::exec::Exec;
 use mdt_core::search::{
     self, Answer, Clustered, Clustering, Evaluator, Halt, LabelledScore, Quality, Score, ScoreFunction, ScoredView,
     ViewRows,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
-use mdt_core::{Error, OperatorSet, Real};
+use mdt_core::{Csr, Error, Exec, OperatorSet, Real};
 use numpy::{Element, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

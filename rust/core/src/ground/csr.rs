@@ -1,8 +1,7 @@
 //! Sparse matrices in compressed rows, with 32-bit columns and 64-bit row pointers: more than 2^31
 //! entries fit.
 
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 
 /// Largest number of rows or columns: SciPy reads the indices as signed 32-bit integers.
 pub const MAX_SIZE: usize = i32::MAX as usize;

@@ -7,9 +7,8 @@
 //! sums fill half of the AVX2 registers, and three instructions per sum hide the latency of the
 //! additions.
 
-use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Points in a block.
 pub(crate) const LANES: usize = 8;

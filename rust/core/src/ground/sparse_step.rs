@@ -20,10 +20,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
 use crate::ground::prefetch::prefetch;
-use crate::{Real, Result};
+use crate::{Csr, Exec, Real, Result};
 
 /// Number of entries between a prefetch and its use.
 const PREFETCH_AHEAD: usize = 24;

@@ -1,9 +1,7 @@
 //! Candidates: trajectories that a search scores.
 
 use super::Sequence;
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::{Real, Result};
+use crate::{OperatorSet, Real, Result, Trajectory};
 
 /// A trajectory, given by its sequence or by its weights.
 #[derive(Debug, Clone, PartialEq)]

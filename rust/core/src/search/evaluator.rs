@@ -18,13 +18,10 @@ use super::quality::Quality;
 use super::tree::rank;
 use super::{Score, Scorer, Sequence};
 use crate::ground::block::{Block, Reuse};
-use crate::ground::exec::{Exec, lock};
+use crate::ground::exec::lock;
 use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::{Start, random_start, start_columns};
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Up to this many points, each thread evaluates a candidate of its own: a quarter faster at 10,000
 /// points, a tenth at 30,000. Above, the threads share one candidate, because several would compete

@@ -32,8 +32,7 @@ pub use quality::{Quality, ScoreFunction, ScoredView, ViewRows};
 pub use strategies::{Beam, EpsilonGreedy, Exhaustive, Mcts, RandomSequences};
 pub use tree::{Node, SearchOutcome, SearchTree};
 
-use crate::ground::exec::Exec;
-use crate::{Error, Result};
+use crate::{Error, Exec, Result};
 
 /// Member indices of a trajectory with one member at each step, first step first.
 pub type Sequence = Vec<u16>;

@@ -18,14 +18,10 @@ use super::accuracy::{Accuracy, SvdSettings};
 use super::maps::Scaled;
 use super::start::Start;
 use super::svd::{Svd, svd};
-use crate::ground::exec::Exec;
 use crate::ground::tall::{TallRef, each_row, scale_columns, squared_norms};
 use crate::reorder::reordered;
-use crate::spectral::linear_map::LinearMap;
 use crate::walk::operator_set::ReorderedSet;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, LinearMap, Real, Result, Trajectory};
 
 /// Which functions span the embedding.
 #[derive(Debug, Clone, Copy, PartialEq)]

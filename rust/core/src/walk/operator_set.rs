@@ -3,11 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::ground::exec::Exec;
 use crate::ground::permutation::Permutation;
-use crate::walk::member::{Member, Step};
-use crate::walk::transition::Transition;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Member, Real, Result, Step, Transition};
 
 /// Stored matrices and members that refer to them.
 #[derive(Debug, Clone)]

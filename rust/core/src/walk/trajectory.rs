@@ -10,13 +10,9 @@
 use std::sync::Arc;
 
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
 use crate::ground::sparse_step::{Remainder, sparse_step};
 use crate::ground::tall::{TallBlock, TallRef, column_means, scale_rows};
-use crate::walk::member::{Power, Step};
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::transition::{Direction, Transition};
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, OperatorSet, Power, Real, Result, Step, Transition};
 
 /// Blocks of up to this many columns are processed as one panel.
 const WHOLE_COLUMNS: usize = 64;

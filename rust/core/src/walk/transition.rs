@@ -10,12 +10,10 @@
 use std::sync::OnceLock;
 
 use crate::ground::block::Block;
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
 use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::Term;
 use crate::ground::tall::scale_rows;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// Whether a matrix or its transpose is applied to a block of column vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,8 @@
 //! Reference: Lloyd 1982, doi:10.1109/TIT.1982.1056489.
 
 use super::run::{Piece, Run};
-use crate::Result;
-use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, Lane, TILE, empty_tiles, put, squared_distances};
+use crate::{Exec, Result};
 
 impl Run<'_> {
     /// Iterates until the centres rest or `max_iterations` is reached.

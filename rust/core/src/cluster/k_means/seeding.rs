@@ -7,10 +7,8 @@
 //! Reference: Arthur and Vassilvitskii 2007, "k-means++: the advantages of careful seeding".
 
 use super::run::{Piece, Run};
-use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, TILE, empty_tiles, put, squared_distances};
-use crate::ground::random::Stream;
-use crate::{Error, Result};
+use crate::{Error, Exec, Result, Stream};
 
 impl Run<'_> {
     /// Chooses the initial centres.

@@ -2,8 +2,7 @@
 
 use super::{Sample, calinski_harabasz, davies_bouldin, persistence, silhouette};
 use crate::graph::neighbours::Features;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 
 /// A score of labels on points.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,10 +11,8 @@
 //! entry.
 
 use crate::graph::neighbours::{Features, Metric, sparse_key};
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
 use crate::ground::frame::{Frame, exponent_of, power_of_two};
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// If the bracket is below this fraction of `|m|^2`, its tenth digit could be wrong.
 const CANCELLED: f64 = 1e-5;

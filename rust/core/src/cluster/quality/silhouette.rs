@@ -16,12 +16,10 @@
 use super::partition::Partition;
 use super::points::FramedPoints;
 use crate::graph::neighbours::{Features, Metric, sparse_key};
-use crate::ground::csr::{Csr, RowBlock};
-use crate::ground::exec::Exec;
+use crate::ground::csr::RowBlock;
 use crate::ground::frame::Frame;
 use crate::ground::lanes::{LANES, Lanes, TILE, empty_tiles, put, squared_distances};
-use crate::ground::random::Stream;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result, Stream};
 
 /// Queries that one thread processes at a time.
 const QUERIES_PER_PIECE: usize = 16 * TILE;

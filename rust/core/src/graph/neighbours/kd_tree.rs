@@ -11,8 +11,7 @@
 use super::metric::sum_terms;
 use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Largest number of points in a leaf.
 const LEAF: usize = 16;

@@ -32,8 +32,7 @@ pub use metric::Metric;
 pub(crate) use metric::sparse_key;
 pub use points::Features;
 
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 use nearest::NeighbourRow;
 use points::{Keys, Points};
 

@@ -5,9 +5,7 @@
 
 use super::metric::{Metric, dense_key, sparse_key};
 use super::scale::{Ranges, extreme_exponent, normalize, not_finite, rescale, shift};
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// Features of points: dense or sparse rows.
 #[derive(Debug, Clone, Copy)]

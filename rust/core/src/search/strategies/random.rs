@@ -1,6 +1,6 @@
 //! Random sequences.
 
-use crate::ground::random::Stream;
+use crate::Stream;
 use crate::search::{Explored, SearchTree, Sequence, Strategy};
 
 /// Draws sequences of one length step by step.

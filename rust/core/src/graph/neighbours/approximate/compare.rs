@@ -8,8 +8,7 @@ use std::ops::Range;
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
 use super::smallest::{GROUP_SIZE, Smallest, for_each_place};
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Points of one piece, and pieces between two updates of the graph.
 const POINTS_PER_PIECE: usize = 8192;

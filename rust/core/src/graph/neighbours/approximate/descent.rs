@@ -8,9 +8,8 @@
 
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
-use crate::ground::exec::Exec;
 use crate::ground::random::mix;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Points whose neighbourhoods one thread compares at a time.
 const POINTS_PER_PIECE: usize = 512;

@@ -10,9 +10,8 @@ use std::ops::Range;
 use super::cloud::Cloud;
 use super::compare::Group;
 use super::smallest::by_value;
-use crate::ground::exec::Exec;
-use crate::ground::random::{Stream, mix};
-use crate::{Real, Result};
+use crate::ground::random::mix;
+use crate::{Exec, Real, Result, Stream};
 
 /// Points that one thread projects at a time.
 const POINTS_PER_PIECE: usize = 4096;

@@ -7,8 +7,7 @@ use super::pair::{CentredBlock, Pair};
 use crate::graph::neighbours::nearest::Nearest;
 use crate::graph::neighbours::scan::{GROUP, set_bits, which};
 use crate::graph::neighbours::screen::gamma;
-use crate::ground::exec::Exec;
-use crate::{Error, Result};
+use crate::{Error, Exec, Result};
 
 /// Number of training points in a block.
 const BLOCK: usize = 256;

@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::queries::{FilterPanel, Queries, Role};
 use crate::graph::neighbours::points::Keys;
 use crate::graph::neighbours::screen::Screen;
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Buffers of one thread.
 pub(super) struct PanelScratch<E> {

@@ -32,8 +32,7 @@ use round_robin::{for_each_round, into_teams};
 use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys, SparsePoints};
 use super::screen::{Centred, DenseScreen, Screen, SparseScreen, is_fine_enough, sparse_squared_norms};
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Number of points in a block of the plain scan.
 const BLOCK: usize = 256;
