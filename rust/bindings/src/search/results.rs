@@ -1,6 +1,6 @@
 //! Results of searches: scored sequences, evaluated candidates, a clustered trajectory.
 
-use mdt_core::search::{Halt, Node, Score, SearchOutcome};
+use mdt_core::search::{Evaluation, Halt, Node, SearchOutcome};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -61,7 +61,7 @@ pub struct PyEvaluated {
 }
 
 impl PyEvaluated {
-    pub fn new(py: Python<'_>, score: Score, labels: Option<Vec<u32>>) -> Self {
+    pub fn new(py: Python<'_>, Evaluation { score, labels }: Evaluation) -> Self {
         Self { score: score.value, seconds: score.seconds, labels: labels.map(|labels| signed(py, labels)) }
     }
 }

@@ -7,8 +7,7 @@ use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
 use mdt_core::graph::neighbours::Features;
 use mdt_core::search::{
-    self, Answer, Clustered, Clustering, Evaluator, Halt, LabelledScore, Quality, Score, ScoreFunction, ScoredView,
-    ViewRows,
+    self, Answer, Clustered, Clustering, Evaluator, Halt, Quality, Score, ScoreFunction, ScoredView, ViewRows,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Csr, Error, Exec, OperatorSet, Real};
@@ -176,17 +175,11 @@ impl PyScorer {
         let weights = candidates.iter().map(|w| Ok(elements(w)?.to_vec())).collect::<PyResult<Vec<_>>>()?;
         let (found, n_unconverged) = dispatch!(&self.operators.bind(py).get().0, set => {
             self.with_evaluator(set, deadline, watch, |evaluator, exec| {
-                let found: Vec<_> = if with_labels {
-                    let labelled = evaluator.label_weights(&weights, exec)?.into_iter();
-                    labelled.map(|each| each.map(|LabelledScore { score, labels }| (score, Some(labels)))).collect()
-                } else {
-                    let scores = evaluator.score_weights(&weights, exec)?.into_iter();
-                    scores.map(|each| each.map(|score| (score, None))).collect()
-                };
+                let found = evaluator.score_weights(&weights, with_labels, exec)?;
                 Ok((found, evaluator.unconverged()))
             })
         })?;
-        let convert = |(score, labels)| Py::new(py, PyEvaluated::new(py, score, labels));
+        let convert = |evaluation| Py::new(py, PyEvaluated::new(py, evaluation));
         let candidates = found.into_iter().map(|each| each.map(convert).transpose()).collect::<PyResult<_>>()?;
         Ok(PyEvaluatedBatch { candidates, n_unconverged })
     }
