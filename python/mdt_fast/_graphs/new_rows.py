@@ -209,7 +209,7 @@ def _find_edges(training: TrainingView, view: View, n_threads: int) -> _core.Cro
         require(8 * X.shape[0] * X.shape[1], f"Xs_new ({view.name}): the correlation distance of a sparse view")
         X = X.toarray()
     if sparse.issparse(X):
-        return _core.cross_knn_sparse(*without_empty_columns(X, sparse.csr_array(new)), **how)
+        return _core.cross_knn(*without_empty_columns(X, sparse.csr_array(new)), **how)
     if sparse.issparse(new):
         require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse new samples of a dense view")
         new = new.toarray()

@@ -134,8 +134,7 @@ class SearchRun:
         candidate = self.candidates[row]
         if self._best is not None and self._best.key == key_of(candidate):
             return self._best.labels
-        clustered = self._scorer.cluster(self.problem.ops.trajectory(candidate).weights)
-        return None if clustered is None else clustered.labels
+        return self._scorer.cluster(self.problem.ops.trajectory(candidate).weights)
 
     def warn_of_unconverged(self) -> None:
         """Warn if the embedding of some candidates did not reach the tolerance."""

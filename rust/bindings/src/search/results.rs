@@ -73,11 +73,3 @@ pub struct PyEvaluatedBatch {
     pub candidates: Vec<Option<Py<PyEvaluated>>>,
     pub n_unconverged: usize,
 }
-
-/// Labels and coordinates of a trajectory.
-#[pyclass(name = "Clustered", module = "mdt_fast._core", frozen, get_all)]
-pub struct PyClustered {
-    pub labels: Py<PyArray1<i32>>,
-    pub coordinates: Py<PyAny>,
-    pub converged: bool,
-}

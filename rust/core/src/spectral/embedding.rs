@@ -85,8 +85,6 @@ pub struct Embedding<T> {
     pub residuals: Vec<f64>,
     /// Whether all values are within the tolerance.
     pub converged: bool,
-    /// Number of columns that `W` or its transpose was applied to.
-    pub applications: usize,
 }
 
 /// Coordinates without functions for new points.
@@ -169,7 +167,7 @@ pub(crate) fn embed_in_order<T: Real>(
         }
         Decomposition::Eigen { stationary } => eigenfunctions(trajectory, stationary, &spectrum, start, exec)?,
     };
-    let Svd { values, residuals, converged, applications, left, right } = triplets;
+    let Svd { values, residuals, converged, left, right, .. } = triplets;
     let mut functions = without_first(&right, rank, dropped);
     let mut coordinates = if let Decomposition::Eigen { .. } = decomposition {
         let mut coordinates = vec![T::ZERO; functions.len()];
@@ -189,7 +187,7 @@ pub(crate) fn embed_in_order<T: Real>(
     for block in [&mut coordinates, &mut functions] {
         scale_columns(block, &signs, exec)?;
     }
-    Ok(Embedding { coordinates, functions, values, residuals, converged, applications })
+    Ok(Embedding { coordinates, functions, values, residuals, converged })
 }
 
 /// `x <- diag(a) x`.

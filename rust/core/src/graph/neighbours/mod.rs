@@ -84,7 +84,7 @@ pub fn nearest_neighbours<T: Real>(
     method: Method,
     exec: &Exec,
 ) -> Result<NeighbourTable> {
-    let n = coordinates.len();
+    let n = coordinates.n_rows();
     if k < 1 || k >= n {
         return Err(Error::Invalid(format!(
             "expected between 1 and {} neighbours for {n} points, got {k}",

@@ -24,17 +24,20 @@ pub enum Features<'a, T> {
 impl<T: Real> Features<'_, T> {
     /// Number of points.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn n_rows(&self) -> usize {
         match self {
             Self::Dense { data, dimension } => data.len() / (*dimension).max(1),
             Self::Sparse(rows) => rows.n_rows(),
         }
     }
 
-    /// True if there are no points.
+    /// Number of stored numbers.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Dense { data, .. } => data.len(),
+            Self::Sparse(rows) => rows.nnz(),
+        }
     }
 }
 
