@@ -195,10 +195,23 @@ def embed(
     scaling = Scaling.of(W, weighting, decomposition)
     first = _check_start(start, W)
     _warn_of_parts(W)
-    if solver == "auto":
-        found = _solve_in_core(W, components, scaling, drop, tolerance, iterations, seed, first)
-    else:
+    found: _core.Embedded | Spectrum
+    if solver == "exact":
         found = solve_exact(W, components + drop, scaling).oriented(drop)
+    else:
+        found = _core.embed(
+            W.operators.native,
+            W.weights,
+            decomposition=scaling.name,
+            pi=scaling.pi if scaling.name == "stationary" else None,
+            n_components=components,
+            drop_first=drop,
+            tolerance=tolerance,
+            max_iterations=iterations,
+            seed=seed,
+            start=first,
+            n_threads=n_threads(W.operators.n_jobs),
+        )
     if not np.isfinite(found.coordinates).all():
         raise FloatingPointError("embed: the coordinates left the range of their numbers")
     if not found.converged:
@@ -221,32 +234,6 @@ def embed(
         solver=solver,
         tol=tolerance,
     )
-
-
-def _solve_in_core(
-    W: Trajectory,
-    components: int,
-    scaling: Scaling,
-    drop: bool,
-    tolerance: float,
-    iterations: int,
-    seed: int,
-    start: NDArray[Any] | None,
-) -> Spectrum:
-    found = _core.embed(
-        W.operators.native,
-        W.weights,
-        decomposition=scaling.name,
-        pi=scaling.pi if scaling.name == "stationary" else None,
-        n_components=components,
-        drop_first=drop,
-        tolerance=tolerance,
-        max_iterations=iterations,
-        seed=seed,
-        start=start,
-        n_threads=n_threads(W.operators.n_jobs),
-    )
-    return Spectrum(found.coordinates, found.functions, found.values, found.residuals, found.converged)
 
 
 def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
