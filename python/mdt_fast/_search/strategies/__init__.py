@@ -25,21 +25,9 @@ from .random_sequences import RandomSequences
 from .random_weights import RandomWeights
 
 __all__ = [
-    "CMA",
-    "MCTS",
-    "Beam",
-    "Consensus",
-    "Contrastive",
-    "Direct",
-    "EpsilonGreedy",
-    "Exhaustive",
-    "Given",
-    "Greedy",
-    "Mean",
-    "RandomSequences",
-    "RandomWeights",
-    "Strategy",
-]
+    "CMA", "MCTS", "Beam", "Consensus", "Contrastive", "Direct", "EpsilonGreedy", "Exhaustive", "Given", "Greedy",
+    "Mean", "RandomSequences", "RandomWeights", "Strategy",
+]  # fmt: skip
 
 _REGISTERED: tuple[type[Strategy], ...] = (
     RandomSequences, Beam, Greedy, EpsilonGreedy, MCTS, Exhaustive,

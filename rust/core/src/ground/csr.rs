@@ -49,56 +49,47 @@ impl<T: Real> Csr<T> {
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn n_rows(&self) -> usize {
         self.indptr.len() - 1
     }
 
     /// Number of columns.
-    #[must_use]
     pub fn n_cols(&self) -> usize {
         self.n_cols
     }
 
     /// Number of stored entries.
-    #[must_use]
     pub fn nnz(&self) -> usize {
         self.indices.len()
     }
 
     /// Row pointers.
-    #[must_use]
     pub fn indptr(&self) -> &[u64] {
         &self.indptr
     }
 
     /// Column indices, row after row.
-    #[must_use]
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
     /// Values, row after row.
-    #[must_use]
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
     /// The range of entries that row `i` occupies.
-    #[must_use]
     #[inline(always)]
     pub fn range(&self, i: usize) -> std::ops::Range<usize> {
         self.indptr[i] as usize..self.indptr[i + 1] as usize
     }
 
     /// Number of entries of some rows.
-    #[must_use]
     pub fn entries_of(&self, rows: std::ops::Range<usize>) -> usize {
         (self.indptr[rows.end] - self.indptr[rows.start]) as usize
     }
 
     /// Columns and values of row `i`.
-    #[must_use]
     #[inline(always)]
     pub fn row(&self, i: usize) -> (&[u32], &[T]) {
         let range = self.range(i);
@@ -112,7 +103,6 @@ impl<T: Real> Csr<T> {
     }
 
     /// Row pointers, columns and values.
-    #[must_use]
     pub fn into_parts(self) -> (Vec<u64>, Vec<u32>, Vec<T>) {
         (self.indptr, self.indices, self.values)
     }

@@ -38,7 +38,6 @@ static BYTES_MOVED: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes that all steps of this process have moved, from memory or cache: entries x (index + value
 /// + columns) + output. Compared with the bandwidth of the memory in benchmarks.
-#[must_use]
 pub fn bytes_moved() -> u64 {
     BYTES_MOVED.load(Ordering::Relaxed)
 }

@@ -56,7 +56,6 @@ impl<'a> SearchTree<'a> {
     }
 
     /// Number of members of the operator set.
-    #[must_use]
     pub fn n_members(&self) -> usize {
         self.n_members
     }

@@ -58,7 +58,6 @@ pub struct EmbeddingSettings {
 
 impl EmbeddingSettings {
     /// Number of computed components, with the dropped one.
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.n_components + usize::from(self.drop_first)
     }

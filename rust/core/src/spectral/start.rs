@@ -68,7 +68,6 @@ impl BasisWidths {
 }
 
 /// Columns of the block that [`Start::Random`] begins with, for `rank` triplets.
-#[must_use]
 pub fn start_columns(rank: usize) -> usize {
     (rank + 3).next_multiple_of(4).min(MAX_BLOCK)
 }

@@ -40,19 +40,16 @@ impl<T: Real> OperatorSet<T> {
     }
 
     /// Number of states of the walks.
-    #[must_use]
     pub fn n(&self) -> usize {
         self.n
     }
 
     /// The stored matrices.
-    #[must_use]
     pub fn walks(&self) -> &[Arc<Transition<T>>] {
         &self.walks
     }
 
     /// The members, in order.
-    #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
     }

@@ -33,13 +33,11 @@ impl Criterion {
     }
 
     /// True if smaller scores are better.
-    #[must_use]
     pub fn is_minimised(self) -> bool {
         self == Self::DaviesBouldin
     }
 
     /// Approximate number of operations on `n` points with `size` entries in total.
-    #[must_use]
     pub fn cost(self, n: usize, size: usize, n_labels: usize) -> usize {
         match self {
             Self::CalinskiHarabasz | Self::Persistence => size.saturating_mul(4),

@@ -23,7 +23,6 @@ pub enum Features<'a, T> {
 
 impl<T: Real> Features<'_, T> {
     /// Number of points.
-    #[must_use]
     pub fn n_rows(&self) -> usize {
         match self {
             Self::Dense { data, dimension } => data.len() / (*dimension).max(1),
@@ -32,7 +31,6 @@ impl<T: Real> Features<'_, T> {
     }
 
     /// Number of stored numbers.
-    #[must_use]
     pub fn size(&self) -> usize {
         match self {
             Self::Dense { data, .. } => data.len(),
