@@ -1,7 +1,5 @@
 """Output and exit codes of the commands; the output is text or one JSON document."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

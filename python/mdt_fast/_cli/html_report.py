@@ -5,8 +5,6 @@ is escaped, the page has no scripts, and its content security policy prevents a 
 other files.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

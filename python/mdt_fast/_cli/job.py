@@ -1,7 +1,5 @@
 """The commands `mdt-fast cluster` and `mdt-fast embed`."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

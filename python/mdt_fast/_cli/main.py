@@ -1,7 +1,5 @@
 """Commands and options of `mdt-fast`. A command imports its module when it runs."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from ast import literal_eval

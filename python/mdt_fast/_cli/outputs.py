@@ -1,7 +1,5 @@
 """Result files, which are written all together at the end of a command or not at all."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import tempfile

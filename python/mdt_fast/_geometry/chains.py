@@ -1,7 +1,5 @@
 """Embeddings by sums of products of walks and transposed walks: ``P_2 P_1^T + P_1 P_2^T``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

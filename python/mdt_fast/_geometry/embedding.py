@@ -1,7 +1,5 @@
 """Embeddings: coordinates of the samples whose distances are diffusion distances."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Multi-view diffusion maps: the walk that changes the view at every step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,10 +1,9 @@
 """The diffusion time: the knee of the entropy of singular values over time."""
 
-from __future__ import annotations
-
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,6 @@ from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import TimeSelectionWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 METHODS = ("auto", "exact", "spectral", "stochastic")
 

@@ -1,7 +1,5 @@
 """Nearest neighbours of the samples of one view, from features or from a matrix of distances."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One search in progress: its history, its limits, its checkpoint and its progress reports."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The function `search`: find the trajectory with the best score."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,7 +1,5 @@
 """Baselines by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Make the Bunch that every function of this package returns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Four data sets in MATLAB files, which have a cell array X of views and labels y."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

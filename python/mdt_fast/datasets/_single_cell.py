@@ -1,7 +1,5 @@
 """Two single-cell data sets with two views: RNA and surface proteins, chromatin and RNA."""
 
-from __future__ import annotations
-
 import pickle
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores of labels on each base view, averaged over the views."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, overload

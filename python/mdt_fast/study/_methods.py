@@ -1,7 +1,5 @@
 """Methods of a study: each finds coordinates, or labels, of a prepared data set from one seed."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

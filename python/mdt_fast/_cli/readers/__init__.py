@@ -4,8 +4,6 @@ A reader converts a `Request` to `Contents`. No reader loads pickles. Optional a
 imported by the reader that needs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .hdf5 import read_anndata, read_mudata

@@ -3,8 +3,6 @@
 A new strategy is one file in this folder and one entry in the list below.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of the published study."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

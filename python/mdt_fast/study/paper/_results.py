@@ -1,7 +1,5 @@
 """Write the published study as a document, results.md, with tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
