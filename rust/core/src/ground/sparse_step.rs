@@ -104,50 +104,44 @@ pub(crate) fn step_rows<T: Real>(
     let entries: usize = terms.iter().map(|t| t.matrix.entries_of(rows.clone())).sum();
     let bytes = entries * (size_of::<u32>() + (1 + cols) * size_of::<T>()) + size_of_val(out);
     BYTES_MOVED.fetch_add(bytes as u64, Ordering::Relaxed);
-    pulp::Arch::new().dispatch(StepRows { terms, remainder, cols, first, out });
+    write_rows(terms, remainder, cols, first, out);
 }
 
 /// The work of [`step_rows`], compiled for each vector width and chosen at run time.
 ///
-/// A struct and not a closure: the compiler may leave the caller of a closure at the smallest
-/// width.
-struct StepRows<'a, T> {
-    terms: &'a [Term<'a, T>],
-    remainder: Remainder<'a, T>,
+/// Not a closure: the compiler may leave the caller of a closure at the smallest width.
+#[pulp::with_simd(write_rows = pulp::Arch::new())]
+#[inline(always)]
+fn write_rows_simd<S: pulp::Simd, T: Real>(
+    _: S,
+    terms: &[Term<'_, T>],
+    remainder: Remainder<'_, T>,
     cols: usize,
     first: usize,
-    out: &'a mut [T],
-}
-
-impl<T: Real> pulp::WithSimd for StepRows<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { terms, remainder, cols, first, out } = self;
-        for (i, row) in out.chunks_exact_mut(cols).enumerate() {
-            let i = first + i;
-            let mut from = 0;
-            while cols - from >= 32 {
-                tile::<T, 32>(terms, remainder, cols, i, from, row);
-                from += 32;
-            }
-            if cols - from >= 16 {
-                tile::<T, 16>(terms, remainder, cols, i, from, row);
-                from += 16;
-            }
-            if cols - from >= 8 {
-                tile::<T, 8>(terms, remainder, cols, i, from, row);
-                from += 8;
-            }
-            if cols - from >= 4 {
-                tile::<T, 4>(terms, remainder, cols, i, from, row);
-                from += 4;
-            }
-            while from < cols {
-                tile::<T, 1>(terms, remainder, cols, i, from, row);
-                from += 1;
-            }
+    out: &mut [T],
+) {
+    for (i, row) in out.chunks_exact_mut(cols).enumerate() {
+        let i = first + i;
+        let mut from = 0;
+        while cols - from >= 32 {
+            tile::<T, 32>(terms, remainder, cols, i, from, row);
+            from += 32;
+        }
+        if cols - from >= 16 {
+            tile::<T, 16>(terms, remainder, cols, i, from, row);
+            from += 16;
+        }
+        if cols - from >= 8 {
+            tile::<T, 8>(terms, remainder, cols, i, from, row);
+            from += 8;
+        }
+        if cols - from >= 4 {
+            tile::<T, 4>(terms, remainder, cols, i, from, row);
+            from += 4;
+        }
+        while from < cols {
+            tile::<T, 1>(terms, remainder, cols, i, from, row);
+            from += 1;
         }
     }
 }
