@@ -19,7 +19,7 @@ __all__ = [
     "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_rows", "density_factors", "embed", "embed_chains",
     "embed_multiview", "k_means", "knn", "knn_approximate", "plan_candidates",
-    "score_labels", "silhouette",
+    "score_labels",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -352,10 +352,16 @@ def consensus(
     n_threads: int,
 ) -> Consensus: ...
 
-# quality: "calinski_harabasz", "davies_bouldin", "silhouette" (of all rows), "persistence".
-def score_labels(quality: str, rows: _Rows, labels: _UInt32, n_labels: int, n_threads: int) -> float: ...
-def silhouette(
-    rows: _Rows, labels: _UInt32, n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
+# quality: "calinski_harabasz", "davies_bouldin", "silhouette" (of a sample of the rows, or of all), "persistence".
+def score_labels(
+    quality: str,
+    rows: _Rows,
+    labels: _UInt32,
+    n_labels: int,
+    *,
+    sample_size: int | None = None,
+    seed: int = 0,
+    n_threads: int,
 ) -> float: ...
 
 @final

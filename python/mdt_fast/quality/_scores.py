@@ -259,7 +259,7 @@ def silhouette(
     size = None if sample_size is None else check_integer("sample_size", sample_size, minimum=3, maximum=n)
     # Without a sample nothing is drawn from the caller's generator.
     seed = 0 if size is None else check_seed(random_state)
-    score = partial(_core.silhouette, sample_size=size, seed=seed)
+    score = partial(_core.score_labels, "silhouette", sample_size=size, seed=seed)
     return _average(score, ops, labels, view_weights, features, per_view)
 
 

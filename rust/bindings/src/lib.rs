@@ -83,7 +83,7 @@ mod _core {
         neighbours::{PyNeighborTable, knn, knn_approximate},
         new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
-        quality::{score_labels, silhouette},
+        quality::score_labels,
         search::memory_plan::{PyCandidatePlan, plan_candidates},
         search::results::{PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched},
         search::scorer::{PyClustering, PyScorer},

@@ -10,51 +10,24 @@ use crate::arrays::elements;
 use crate::features::{RowsArgument, with_features};
 use crate::run::run;
 
-fn score(
-    py: Python<'_>,
-    criterion: Criterion,
-    rows: &RowsArgument<'_>,
-    labels: &PyReadonlyArray1<'_, u32>,
-    n_labels: usize,
-    n_threads: usize,
-) -> PyResult<f64> {
-    let labels = elements(labels)?;
-    with_features!(py, rows, points => {
-        let cost = criterion.cost(points.n_rows(), points.size(), n_labels);
-        run(py, n_threads, cost, |exec| criterion.of(points, labels, n_labels, exec))
-    })
-}
-
-/// The score of this name; silhouettes are those of all rows.
-pub fn criterion(name: &str) -> PyResult<Criterion> {
+/// The score of this name; silhouettes are those of a sample of the rows, or of all.
+pub fn criterion(name: &str, sample: Option<Sample>) -> PyResult<Criterion> {
     match name {
         "calinski_harabasz" => Ok(Criterion::CalinskiHarabasz),
         "davies_bouldin" => Ok(Criterion::DaviesBouldin),
         "persistence" => Ok(Criterion::Persistence),
-        "silhouette" => Ok(Criterion::Silhouette(None)),
+        "silhouette" => Ok(Criterion::Silhouette(sample)),
         other => Err(PyValueError::new_err(format!("quality: unknown name {other:?}"))),
     }
 }
 
-/// Return the score of labels on rows.
+/// Return the score of labels on rows. The silhouette is that of a random sample of the rows if
+/// `sample_size` is given.
 #[pyfunction]
-#[pyo3(signature = (quality, rows, labels, n_labels, n_threads))]
+#[pyo3(signature = (quality, rows, labels, n_labels, *, sample_size=None, seed=0, n_threads))]
 pub fn score_labels(
     py: Python<'_>,
     quality: &str,
-    rows: RowsArgument<'_>,
-    labels: PyReadonlyArray1<'_, u32>,
-    n_labels: usize,
-    n_threads: usize,
-) -> PyResult<f64> {
-    score(py, criterion(quality)?, &rows, &labels, n_labels, n_threads)
-}
-
-/// Return the mean silhouette, of a random sample of the rows if `sample_size` is given.
-#[pyfunction]
-#[pyo3(signature = (rows, labels, n_labels, *, sample_size, seed, n_threads))]
-pub fn silhouette(
-    py: Python<'_>,
     rows: RowsArgument<'_>,
     labels: PyReadonlyArray1<'_, u32>,
     n_labels: usize,
@@ -62,6 +35,10 @@ pub fn silhouette(
     seed: u64,
     n_threads: usize,
 ) -> PyResult<f64> {
-    let sample = sample_size.map(|size| Sample { size, seed });
-    score(py, Criterion::Silhouette(sample), &rows, &labels, n_labels, n_threads)
+    let criterion = criterion(quality, sample_size.map(|size| Sample { size, seed }))?;
+    let labels = elements(&labels)?;
+    with_features!(py, &rows, points => {
+        let cost = criterion.cost(points.n_rows(), points.size(), n_labels);
+        run(py, n_threads, cost, |exec| criterion.of(points, labels, n_labels, exec))
+    })
 }

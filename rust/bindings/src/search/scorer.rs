@@ -67,7 +67,7 @@ impl Source {
         match quality.extract::<String>() {
             Err(_) => Ok(Self::Function(quality.clone().unbind())),
             Ok(name) if name == "contrastive" => Ok(Self::Contrastive),
-            Ok(name) => criterion(&name).map(Self::Criterion),
+            Ok(name) => criterion(&name, None).map(Self::Criterion),
         }
     }
 }

@@ -123,26 +123,15 @@ fn write_rows_simd<S: pulp::Simd, T: Real>(
     for (i, row) in out.chunks_exact_mut(cols).enumerate() {
         let i = first + i;
         let mut from = 0;
-        while cols - from >= 32 {
-            tile::<T, 32>(terms, remainder, cols, i, from, row);
-            from += 32;
+        macro_rules! tiles {
+            ($($width:literal),*) => {
+                $(while cols - from >= $width {
+                    tile::<T, $width>(terms, remainder, cols, i, from, row);
+                    from += $width;
+                })*
+            };
         }
-        if cols - from >= 16 {
-            tile::<T, 16>(terms, remainder, cols, i, from, row);
-            from += 16;
-        }
-        if cols - from >= 8 {
-            tile::<T, 8>(terms, remainder, cols, i, from, row);
-            from += 8;
-        }
-        if cols - from >= 4 {
-            tile::<T, 4>(terms, remainder, cols, i, from, row);
-            from += 4;
-        }
-        while from < cols {
-            tile::<T, 1>(terms, remainder, cols, i, from, row);
-            from += 1;
-        }
+        tiles!(32, 16, 8, 4, 1);
     }
 }
 

@@ -205,10 +205,8 @@ impl<'a, T: Real> Evaluator<'a, T> {
     /// The starting block `X`; None if the solver needs none.
     fn start(&self, exec: &Exec) -> Result<Option<&[T]>> {
         if self.start.get().is_none() {
-            let made = match self.quality.clustering() {
-                Some(how) => random_start(self.set.n(), how.embedding.rank(), how.embedding.seed, exec)?,
-                None => None,
-            };
+            let how = self.quality.clustering().map(|clustering| clustering.embedding);
+            let made = how.map(|how| random_start(self.set.n(), how.rank(), how.seed, exec)).transpose()?.flatten();
             // Two threads may both compute the block; both results are equal.
             let _ = self.start.set(made);
         }
@@ -218,7 +216,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
     /// `W X` in the solver's order, from the longest prefix of the sequence that is cached.
     fn image(&self, sequence: &[u16], block: &[T], exec: &Exec) -> Result<Arc<Block<T>>> {
         let prefix = lock(&self.images).longest_prefix(sequence);
-        let (done, mut image) = prefix.map_or((0, None), |prefix| (prefix.length, Some(prefix.image)));
+        let (done, mut image) = prefix.map_or((0, None), |(length, image)| (length, Some(image)));
         let set = in_cache_order(self.set, exec)?;
         for &member in &sequence[done..] {
             let step = Trajectory::of_sequence(set, &[member])?;

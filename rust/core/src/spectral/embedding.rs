@@ -114,23 +114,18 @@ pub fn embed<T: Real>(
     let Some(ReorderedSet { set, permutation }) = reordered(trajectory.set(), exec)? else {
         return embed_in_order(trajectory, decomposition, settings, start, exec);
     };
-    let pi;
-    let decomposition = match decomposition {
-        Decomposition::Stationary(given) => {
-            pi = permutation.permute_rows(given)?;
-            Decomposition::Stationary(&pi)
-        }
-        other => other,
-    };
-    let given;
-    let start = match start {
-        Start::Near(block) => {
-            given = permutation.permute_rows(block)?;
-            Start::Near(&given)
-        }
-        other => other,
-    };
-    let mut embedding = embed_in_order(&trajectory.over(set), decomposition, settings, start, exec)?;
+    let (pi, block);
+    let mut how = decomposition;
+    if let Decomposition::Stationary(given) = decomposition {
+        pi = permutation.permute_rows(given)?;
+        how = Decomposition::Stationary(&pi);
+    }
+    let mut first = start;
+    if let Start::Near(given) = start {
+        block = permutation.permute_rows(given)?;
+        first = Start::Near(&block);
+    }
+    let mut embedding = embed_in_order(&trajectory.over(set), how, settings, first, exec)?;
     for block in [&mut embedding.coordinates, &mut embedding.functions] {
         *block = permutation.restore_rows(block);
     }
