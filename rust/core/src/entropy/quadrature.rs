@@ -38,7 +38,6 @@ pub(super) struct ProbeSettings {
 }
 
 /// `z^T f z` for each probe and its distance to the nearer of the two rules that it is mixed from.
-#[derive(Debug)]
 pub(super) struct Quadrature {
     pub moments: Vec<Moments>,
     pub gaps: Vec<Moments>,

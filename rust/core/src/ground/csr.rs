@@ -214,7 +214,6 @@ pub(crate) fn sum_segments<T: Real>(values: &[T]) -> f64 {
 }
 
 /// Consecutive rows of a matrix under construction, each with ascending distinct columns.
-#[derive(Debug)]
 pub(crate) struct RowBlock<T> {
     pub lengths: Vec<u32>,
     pub indices: Vec<u32>,

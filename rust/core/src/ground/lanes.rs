@@ -22,7 +22,6 @@ const BLOCKS_PER_PIECE: usize = 512;
 pub(crate) type Lane = [f64; LANES];
 
 /// Points of a [`Frame`] in blocks. Places without a point are at the origin.
-#[derive(Debug)]
 pub(crate) struct Lanes {
     data: Vec<f64>,
     dimension: usize,

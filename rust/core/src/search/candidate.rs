@@ -4,7 +4,6 @@ use super::Sequence;
 use crate::{OperatorSet, Real, Result, Trajectory};
 
 /// A trajectory, given by its sequence or by its weights.
-#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Candidate {
     /// One member at each step.
     Sequence(Sequence),

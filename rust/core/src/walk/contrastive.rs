@@ -116,7 +116,6 @@ struct LossEvaluation<'a, T> {
 }
 
 /// Inner products with the identity, the uniform jump and the powers of [`LossEvaluation::parts`].
-#[derive(Debug, Clone)]
 struct Products {
     identity: f64,
     uniform: f64,

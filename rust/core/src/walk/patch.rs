@@ -18,7 +18,6 @@ pub(crate) const PATCH_BYTES: usize = 64 << 20;
 const VISITS: usize = 16;
 
 /// An operator set over the points within reach of some rows.
-#[derive(Debug)]
 pub(crate) struct Patch<'a, T: Real> {
     /// The operators between those points. Edges that leave the patch are cut; only points on its
     /// rim have any.

@@ -18,7 +18,6 @@ use crate::{Csr, Error, Exec, Real, Result};
 const CANCELLED: f64 = 1e-5;
 
 /// Points with the frame in which they are compared.
-#[derive(Debug)]
 pub(super) enum FramedPoints<'a, T> {
     Dense { data: &'a [T], frame: Frame, dimension: usize },
     Sparse { rows: &'a Csr<T>, scale: f64 },
@@ -37,7 +36,6 @@ pub(super) struct Mean {
 }
 
 /// Buffers of one thread: a number for each column, zero between uses.
-#[derive(Debug)]
 pub(super) struct ColumnScratch {
     values: Vec<f64>,
     counts: Vec<u32>,

@@ -160,7 +160,6 @@ pub(super) struct DensePoints<'a, T> {
 }
 
 /// Owned dense rows.
-#[derive(Debug)]
 pub(super) struct OwnedPoints {
     data: Vec<f64>,
     dimension: usize,
@@ -216,7 +215,6 @@ impl<T: Real> Keys for DensePoints<'_, T> {
     }
 }
 /// Owned sparse rows.
-#[derive(Debug)]
 pub(super) struct SparsePoints {
     pub rows: Csr<f64>,
     metric: Metric,

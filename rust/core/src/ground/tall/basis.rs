@@ -37,7 +37,6 @@ const NEARLY_ORTHONORMAL: f64 = 0.1;
 const MAX_PASSES: usize = 8;
 
 /// Orthonormal columns in blocks.
-#[derive(Debug)]
 pub(crate) struct Basis<T> {
     n: usize,
     blocks: Vec<TallBlock<T>>,

@@ -46,7 +46,6 @@ impl<'a, T: Real> TallRef<'a, T> {
 }
 
 /// A tall block that owns its memory.
-#[derive(Debug)]
 pub(crate) struct TallBlock<T> {
     data: Block<T>,
     cols: usize,
