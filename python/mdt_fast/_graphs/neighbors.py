@@ -43,7 +43,8 @@ class NeighborGraph:
         n, k = indices.shape
         order = np.argsort(indices, axis=1)
         indptr = np.arange(0, n * k + 1, k, dtype=np.int64)
-        columns, values = (np.take_along_axis(table, order, axis=1).ravel() for table in (indices, distances))
+        columns = np.take_along_axis(indices, order, axis=1).ravel()
+        values = np.take_along_axis(distances, order, axis=1).ravel()
         return cls(indptr, columns, values, nearest_positive, exponent, np.ascontiguousarray(indices[:, -1]))
 
     @property

@@ -136,14 +136,8 @@ class ScoringPlan:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
-        return {
-            "quality": self.name,
-            "n_clusters": self.n_clusters,
-            "n_components": self.n_components,
-            "n_init": self.n_init,
-            "tol": self.tol,
-            "view_weights": self.view_weights.tolist(),
-        }
+        own = {name: getattr(self, name) for name in ("n_clusters", "n_components", "n_init", "tol")}
+        return {"quality": self.name, **own, "view_weights": self.view_weights.tolist()}
 
     def scorer(self, ops: OperatorSet, seed: int, memory_budget: int, threads: int) -> _core.Scorer:
         """Return the scorer of the core; without a quality it clusters but does not score."""

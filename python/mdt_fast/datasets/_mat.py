@@ -105,7 +105,7 @@ def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True, download_
     (path,) = locate("leaves", data_home, download_if_missing)
     views, labels = read_mat(path)
     names = ("margin", "shape", "texture")
-    return make_bunch(views, encode_labels(labels).codes, names, _describe("100Leaves", views, "raw"))
+    return make_bunch(views, encode_labels(labels), names, _describe("100Leaves", views, "raw"))
 
 
 def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
@@ -137,7 +137,7 @@ def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, downloa
     (path,) = locate("caltech7", data_home, download_if_missing)
     views, labels = read_mat(path)
     names = _names_by_width(views, _CALTECH_WIDTHS)
-    return make_bunch(views, encode_labels(labels).codes, names, _describe("Caltech101-7", views, "raw"))
+    return make_bunch(views, encode_labels(labels), names, _describe("Caltech101-7", views, "raw"))
 
 
 def read_mat(path: Path) -> tuple[list[FloatArray], Any]:
@@ -176,7 +176,7 @@ def _fetch_descriptors(
             scale_rows(principal_components(view, WIDE_VIEW) if view.shape[1] > WIDE_VIEW else view) for view in views
         ]
     state = f"views wider than {WIDE_VIEW} reduced by PCA, unit rows" if prepared else "raw"
-    return make_bunch(views, encode_labels(labels).codes, names, _describe(title, views, state))
+    return make_bunch(views, encode_labels(labels), names, _describe(title, views, state))
 
 
 def _names_by_width(views: Sequence[FloatArray], names_of_widths: Mapping[int, str]) -> list[str]:

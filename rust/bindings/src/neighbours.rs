@@ -58,7 +58,6 @@ fn search(
 
 /// Find the `k` nearest other rows of every row of `x`.
 #[pyfunction]
-#[pyo3(signature = (x, k, metric, method, n_threads))]
 pub fn knn(
     py: Python<'_>,
     x: RowsArgument<'_>,
@@ -72,7 +71,6 @@ pub fn knn(
 
 /// Find `k` near other rows of every row of `x`; a share of `recall` of them are the nearest.
 #[pyfunction]
-#[pyo3(signature = (x, k, metric, recall, seed, n_threads))]
 pub fn knn_approximate(
     py: Python<'_>,
     x: RowsArgument<'_>,

@@ -12,12 +12,8 @@ from .request import Contents, Request
 from .tables import read_parquet, read_text
 
 READERS: dict[str, Callable[[Request], Contents]] = {
-    ".npy": read_numpy,
-    ".npz": read_numpy,
-    ".csv": read_text,
-    ".csv.gz": read_text,
-    ".tsv": read_text,
-    ".tsv.gz": read_text,
+    **dict.fromkeys((".npy", ".npz"), read_numpy),
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), read_text),
     ".parquet": read_parquet,
     ".h5ad": read_anndata,
     ".h5mu": read_mudata,

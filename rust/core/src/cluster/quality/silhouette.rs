@@ -86,16 +86,12 @@ pub fn silhouette<T: Real>(
 fn part_of(rows: &[u32], labels: &[u32], n_labels: usize) -> Result<Partition> {
     let mut present = vec![false; n_labels];
     rows.iter().for_each(|&i| present[labels[i as usize] as usize] = true);
-    let numbers: Vec<u32> = present
-        .iter()
-        .scan(0, |next, &p| {
-            let number = *next;
-            *next += u32::from(p);
-            Some(number)
-        })
-        .collect();
+    let (mut numbers, mut count) = (vec![0; n_labels], 0);
+    for (number, is_present) in numbers.iter_mut().zip(present) {
+        *number = count as u32;
+        count += usize::from(is_present);
+    }
     let part: Vec<u32> = rows.iter().map(|&i| numbers[labels[i as usize] as usize]).collect();
-    let count = present.iter().filter(|&&p| p).count();
     if count < 2 || count >= rows.len() {
         let expected = format!("a sample with between 2 and {} classes", rows.len().saturating_sub(1));
         return Err(Error::Invalid(format!("sample_size: expected {expected}, got {count} among {}", rows.len())));
