@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -58,22 +58,14 @@ class TrainingView:
 
     @classmethod
     def of(
-        cls, view: View, settings: ViewSettings, graph: NeighborGraph, shape: KernelShape, n_threads: int
+        cls, view: View, settings: ViewSettings, graph: NeighborGraph, shape: KernelShape, how: Mapping[str, Any]
     ) -> TrainingView | None:
-        """Return the training view of a view, or None if its graph was given by the user."""
+        """Return the training view of a view, or None if its graph was given by the user.
+
+        `how` are the arguments of the core for the affinities of the graph.
+        """
         if graph.last is None or not is_search(settings.neighbors) or settings.metric == "precomputed":
             return None
-        densities = None
-        if settings.anisotropy:
-            densities = _core.density_factors(
-                _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values),
-                kernel=shape.shape,
-                widths=shape.widths,
-                diagonal=shape.diagonal,
-                symmetrize=settings.symmetrize,
-                anisotropy=settings.anisotropy,
-                n_threads=n_threads,
-            )
         positive = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
         return cls(
             data=view.data,
@@ -87,7 +79,7 @@ class TrainingView:
             fallback_width=float(positive.max()) if settings.kernel == "adaptive" else None,
             kernel=settings.kernel if callable(settings.kernel) else None,
             symmetrize=settings.symmetrize,
-            densities=densities,
+            densities=_core.density_factors(**how) if settings.anisotropy else None,
         )
 
     def __copy__(self) -> TrainingView:
