@@ -198,18 +198,11 @@ def embed(
         found = solve_exact(W, components + drop, scaling).oriented(drop)
     else:
         found = _core.embed(
-            W.operators.native,
-            W.weights,
-            decomposition=scaling.name,
-            pi=scaling.pi if scaling.name == "stationary" else None,
-            n_components=components,
-            drop_first=drop,
-            tolerance=tolerance,
-            max_iterations=iterations,
-            seed=seed,
-            start=first,
+            W.operators.native, W.weights, decomposition=scaling.name,
+            pi=scaling.pi if scaling.name == "stationary" else None, n_components=components, drop_first=drop,
+            tolerance=tolerance, max_iterations=iterations, seed=seed, start=first,
             n_threads=n_threads(W.operators.n_jobs),
-        )
+        )  # fmt: skip
     if not np.isfinite(found.coordinates).all():
         raise FloatingPointError("embed: the coordinates left the range of their numbers")
     if not found.converged:
@@ -220,18 +213,10 @@ def embed(
     if decomposition == "eigen":
         eigenvalues = values = values**scaling.n_steps
     return Embedding(
-        coordinates=found.coordinates,
-        singular_values=np.abs(values),
-        eigenvalues=eigenvalues,
-        first_value=float(found.values[0]) if drop else None,
-        residuals=found.residuals,
-        converged=found.converged,
-        functions=found.functions,
-        trajectory=W,
-        weighting=weighting,
-        solver=solver,
-        tol=tolerance,
-    )
+        coordinates=found.coordinates, singular_values=np.abs(values), eigenvalues=eigenvalues,
+        first_value=float(found.values[0]) if drop else None, residuals=found.residuals, converged=found.converged,
+        functions=found.functions, trajectory=W, weighting=weighting, solver=solver, tol=tolerance,
+    )  # fmt: skip
 
 
 def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:

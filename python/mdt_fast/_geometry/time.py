@@ -296,15 +296,9 @@ def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: i
     def evaluate(wanted: Sequence[int]) -> None:
         nonlocal column_steps
         estimates = W.operators.native.singular_entropy(
-            W.weights,
-            list(wanted),
-            n_vectors=n_vectors,
-            n_deflated=_DEFLATED,
-            max_steps=_MAX_STEPS,
-            tolerance=_TOLERANCE,
-            seed=seed,
-            n_threads=threads,
-        )
+            W.weights, list(wanted), n_vectors=n_vectors, n_deflated=_DEFLATED, max_steps=_MAX_STEPS,
+            tolerance=_TOLERANCE, seed=seed, n_threads=threads,
+        )  # fmt: skip
         known.update({each.time: (each.entropy, each.error) for each in estimates})
         column_steps += sum(each.n_column_steps for each in estimates)
 

@@ -68,19 +68,12 @@ class TrainingView:
             return None
         positive = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
         return cls(
-            data=view.data,
-            metric=settings.metric,
-            n_neighbors=int(graph.indptr[1]),
-            radii=graph.farthest(),
-            last=graph.last,
-            exponent=graph.exponent,
-            shape=shape.shape,
-            widths=shape.widths,
+            data=view.data, metric=settings.metric, n_neighbors=int(graph.indptr[1]), radii=graph.farthest(),
+            last=graph.last, exponent=graph.exponent, shape=shape.shape, widths=shape.widths,
             fallback_width=float(positive.max()) if settings.kernel == "adaptive" else None,
-            kernel=settings.kernel if callable(settings.kernel) else None,
-            symmetrize=settings.symmetrize,
+            kernel=settings.kernel if callable(settings.kernel) else None, symmetrize=settings.symmetrize,
             densities=_core.density_factors(**how) if settings.anisotropy else None,
-        )
+        )  # fmt: skip
 
     def __copy__(self) -> TrainingView:
         """Return the same object, which is immutable."""

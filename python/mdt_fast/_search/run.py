@@ -78,13 +78,9 @@ class SearchRun:
         for entry in known:
             self._reporter.add(len(entry.sequence), entry.score, is_new=False)
         found = self._scorer.search(
-            strategy,
-            known=known,
-            max_evaluations=self._max_evaluations,
-            seconds=self._seconds_left(),
-            answer=answer,
+            strategy, known=known, max_evaluations=self._max_evaluations, seconds=self._seconds_left(), answer=answer,
             watch=self._watch,
-        )
+        )  # fmt: skip
         self._n_unconverged += found.n_unconverged
         rows = zip(found.sequences, found.parents.tolist(), found.scores.tolist(), found.seconds.tolist(), strict=True)
         for sequence, parent, score, seconds in rows:

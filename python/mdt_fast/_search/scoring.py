@@ -144,15 +144,9 @@ class ScoringPlan:
         clustering = None
         if self.n_clusters is not None and self.n_components is not None:
             clustering = _core.Clustering(
-                n_clusters=self.n_clusters,
-                n_components=self.n_components,
-                n_init=self.n_init,
-                max_iter=MAX_ITER,
-                tol=TOL,
-                embedding_tol=self.tol,
-                embedding_max_iter=_EMBEDDING_MAX_ITER,
-                seed=seed,
-            )
+                n_clusters=self.n_clusters, n_components=self.n_components, n_init=self.n_init, max_iter=MAX_ITER,
+                tol=TOL, embedding_tol=self.tol, embedding_max_iter=_EMBEDDING_MAX_ITER, seed=seed,
+            )  # fmt: skip
         quality: Any = self.quality
         if quality is None:
             quality = "contrastive" if clustering is None else "calinski_harabasz"
@@ -163,14 +157,9 @@ class ScoringPlan:
                 return function(ops, labels, coordinates)
 
         return _core.Scorer(
-            ops.native,
-            quality,
-            clustering=clustering,
-            view_weights=self.view_weights.tolist(),
-            features=self.features,
-            memory_budget=memory_budget,
-            n_threads=threads,
-        )
+            ops.native, quality, clustering=clustering, view_weights=self.view_weights.tolist(), features=self.features,
+            memory_budget=memory_budget, n_threads=threads,
+        )  # fmt: skip
 
 
 def _double(rows: Any) -> Any:

@@ -179,20 +179,10 @@ def search(
         how = {"quality": plan.quality, "view_weights": plan.view_weights, "features": scoring.features}
         score = score_labels(ops, labels, agreement.embedding, **how)
     return SearchResult(
-        trajectory=trajectory,
-        score=score,
-        labels=labels,
-        history=history,
-        candidates=run.candidates,
-        best=answer.best,
-        strategy=chosen.name,
-        quality=plan.name,
-        t=time,
-        stopped=run.stopped,
-        converged=answer.converged,
-        settings=settings,
-        agreement=agreement,
-    )
+        trajectory=trajectory, score=score, labels=labels, history=history, candidates=run.candidates, best=answer.best,
+        strategy=chosen.name, quality=plan.name, t=time, stopped=run.stopped, converged=answer.converged,
+        settings=settings, agreement=agreement,
+    )  # fmt: skip
 
 
 def _select_time(
