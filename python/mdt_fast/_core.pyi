@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 __all__ = [
-    "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustered", "Clustering", "Consensus", "ContrastiveLoss",
+    "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustering", "Consensus", "ContrastiveLoss",
     "Coordinates", "CrossRows", "CrossTable", "CsrParts", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
     "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
-    "cpu_features", "cross_knn", "cross_knn_sparse", "cross_rows", "density_factors", "embed", "embed_chains",
-    "embed_multiview", "k_means", "knn", "knn_approximate", "knn_sparse", "plan_candidates", "sample_rows",
-    "score_labels", "silhouette",
+    "cpu_features", "cross_knn", "cross_rows", "density_factors", "embed", "embed_chains",
+    "embed_multiview", "k_means", "knn", "knn_approximate", "plan_candidates",
+    "score_labels",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -34,7 +34,7 @@ _Int64 = NDArray[np.int64]
 _Floats = _Float32 | _Float64
 # One width for all samples, or one for each.
 _Widths = float | _Float64
-# Labels are scored on the rows of a walk, of a sparse matrix, or of an (N, d) array.
+# The rows of a walk, of a sparse matrix, or of an (N, d) array.
 _Rows: TypeAlias = "Transition | CsrParts | _Floats"
 
 def available_threads() -> int: ...
@@ -64,9 +64,8 @@ class NeighborTable:
     exponent: Final[int]  # 0, except for data of extreme scale
 
 # metric: "euclidean", "cosine", "correlation", "manhattan"; method: "auto", "scan", "tree".
-def knn(x: _Floats, k: int, metric: str, method: str, n_threads: int) -> NeighborTable: ...
-def knn_approximate(x: _Floats, k: int, metric: str, recall: float, seed: int, n_threads: int) -> NeighborTable: ...
-def knn_sparse(x: CsrParts, k: int, metric: str, n_threads: int) -> NeighborTable: ...
+def knn(x: _Rows, k: int, metric: str, method: str, n_threads: int) -> NeighborTable: ...
+def knn_approximate(x: _Rows, k: int, metric: str, recall: float, seed: int, n_threads: int) -> NeighborTable: ...
 
 @final
 class CrossTable:
@@ -81,10 +80,7 @@ class CrossTable:
 
 # radii, last: distance and index of the last neighbour of each training sample.
 def cross_knn(
-    x: _Floats, new: _Float64, *, radii: _Float64, last: _Int32, k: int, metric: str, n_threads: int
-) -> CrossTable: ...
-def cross_knn_sparse(
-    x: CsrParts, new: CsrParts, *, radii: _Float64, last: _Int32, k: int, metric: str, n_threads: int
+    x: _Rows, new: _Float64 | CsrParts, *, radii: _Float64, last: _Int32, k: int, metric: str, n_threads: int
 ) -> CrossTable: ...
 
 @final
@@ -259,8 +255,6 @@ class Embedded:
     values: Final[_Float64]
     residuals: Final[_Float64]
     converged: Final[bool]
-    # Number of columns to which W or its transpose was applied.
-    n_applications: Final[int]
 
 # decomposition: "uniform", "stationary" (requires pi), "eigen", "eigen-stationary".
 def embed(
@@ -358,12 +352,18 @@ def consensus(
     n_threads: int,
 ) -> Consensus: ...
 
-# quality: "calinski_harabasz", "davies_bouldin", "silhouette" (of all rows), "persistence", "information".
-def score_labels(quality: str, rows: _Rows, labels: _UInt32, n_labels: int, n_threads: int) -> float: ...
-def silhouette(
-    rows: _Rows, labels: _UInt32, n_labels: int, *, sample_size: int | None, seed: int, n_threads: int
+# quality: "calinski_harabasz", "davies_bouldin", "silhouette" (of a sample of the rows, or of all), "persistence",
+# "information".
+def score_labels(
+    quality: str,
+    rows: _Rows,
+    labels: _UInt32,
+    n_labels: int,
+    *,
+    sample_size: int | None = None,
+    seed: int = 0,
+    n_threads: int,
 ) -> float: ...
-def sample_rows(n: int, sample_size: int, seed: int) -> _UInt32: ...
 
 @final
 class ContrastiveLoss:
@@ -484,14 +484,6 @@ class EvaluatedBatch:
     n_unconverged: Final[int]
 
 @final
-class Clustered:
-    """Labels and coordinates of a trajectory; whether the embedding reached its tolerance."""
-
-    labels: Final[_Int32]
-    coordinates: Final[NDArray[Any]]
-    converged: Final[bool]
-
-@final
 class Scorer:
     """Scores trajectories; higher is better.
 
@@ -533,8 +525,8 @@ class Scorer:
         watch: Callable[[list[ScoredSequence]], bool],
     ) -> EvaluatedBatch:
         """Score trajectories given by their weights."""
-    def cluster(self, weights: _Float64) -> Clustered | None:
-        """Cluster a trajectory given by its weights; None without a clustering."""
+    def cluster(self, weights: _Float64) -> _Int32 | None:
+        """Return the labels of a trajectory given by its weights; None without a clustering."""
 
 @final
 class CandidatePlan:

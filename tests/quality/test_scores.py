@@ -10,7 +10,6 @@ from sklearn.metrics import calinski_harabasz_score, davies_bouldin_score, silho
 
 import mdt_fast as mdt
 from helpers.data import labels_of
-from mdt_fast import _core
 
 THREADS = [1, 2, 3, 8]
 N_SAMPLES = 60
@@ -165,23 +164,6 @@ def test_same_bits_for_any_number_of_threads(name):
         score = getattr(mdt.quality, name)
         results.add((score(ops, labels), score(ops, labels, features=Xs)))
     assert len(results) == 1
-
-
-@pytest.mark.parametrize("form", ["walk", "dense", "sparse"])
-def test_sampled_silhouette_equals_the_sample(ops, rng, form):
-    X = rng.normal(size=(N_SAMPLES, 3))
-    labels = labels_of(rng, N_SAMPLES, 6)
-    rows = _core.sample_rows(N_SAMPLES, 25, 11)
-    assert len(set(rows)) == 25
-    options = {"sample_size": 25, "random_state": 11}
-    if form == "walk":
-        P = ops.views[0].toarray()[rows]
-        got = mdt.quality.silhouette(ops, labels, per_view=True, **options)[0]
-        expected = exact_silhouette(P, labels[rows])
-    else:
-        got = score_of(scipy.sparse.csr_array(X) if form == "sparse" else X, labels, "silhouette", **options)
-        expected = exact_silhouette(X[rows], labels[rows])
-    np.testing.assert_allclose(got, expected, rtol=1e-9)
 
 
 def test_full_sample_equals_no_sample(ops, rng):

@@ -1,7 +1,5 @@
 """Output and exit codes of the commands; the output is text or one JSON document."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -13,6 +11,7 @@ from typing import Any
 
 import click
 
+from .._support.tables import aligned
 from .outputs import OutputError
 
 # Exit codes. click also exits with 2 after wrong usage.
@@ -22,16 +21,9 @@ INTERRUPTED = 130
 
 # Errors that the input causes. Other errors, such as a full disk, are failures.
 _INPUT_ERRORS = (
-    ValueError,
-    TypeError,
-    ImportError,
-    FileNotFoundError,
-    FileExistsError,
-    PermissionError,
-    IsADirectoryError,
-    NotADirectoryError,
-    OutputError,
-)
+    ValueError, TypeError, ImportError, FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError,
+    NotADirectoryError, OutputError,
+)  # fmt: skip
 
 
 class Console:
@@ -63,14 +55,9 @@ class Console:
     def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print a table with text aligned to the left and numbers aligned to the right."""
         cells = [[_cell(value) for value in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
         is_text = [all(isinstance(value, str) for value in column) for column in zip(*rows, strict=True)]
-        for row in ([*header], ["-" * width for width in widths], *cells):
-            aligned = (
-                cell.ljust(width) if text else cell.rjust(width)
-                for cell, width, text in zip(row, widths, is_text, strict=True)
-            )
-            self.print("  ".join(aligned).rstrip())
+        for line in aligned([header, *cells], is_text):
+            self.print(line)
 
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document."""

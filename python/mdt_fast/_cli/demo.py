@@ -1,7 +1,5 @@
 """The command `mdt-fast demo`: a comparison of methods on the digits of scikit-learn."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command `mdt-fast doctor`: installed versions, a self-test, and the memory of a search."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import platform
 import sys

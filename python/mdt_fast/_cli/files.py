@@ -1,7 +1,5 @@
 """Views from one or several files, with the same samples in the same order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

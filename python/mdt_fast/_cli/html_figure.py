@@ -4,8 +4,6 @@ A figure becomes an inline SVG drawing, or a PNG image if the drawing would be l
 gives the same bytes, whatever the settings of the user.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 from contextlib import suppress

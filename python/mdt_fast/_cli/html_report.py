@@ -5,8 +5,6 @@ is escaped, the page has no scripts, and its content security policy prevents a 
 other files.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -16,6 +14,7 @@ from html import escape
 from importlib.resources import files
 from numbers import Integral, Real
 from pathlib import Path
+from string import Template
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from .._core import __version__
@@ -25,7 +24,6 @@ from .html_figure import figure_to_html
 
 Cell: TypeAlias = str | float | int | None
 
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _BETTER = {"max": "higher", "min": "lower"}
 
 
@@ -189,37 +187,26 @@ class HtmlReport:
 
     def html(self) -> str:
         """Return the page as text."""
-        style = files(__package__).joinpath("html_report.css").read_text(encoding="utf-8")
-        subtitle = "" if self._subtitle is None else f'\n<p class="subtitle">{self._subtitle}</p>'
+        template, style = (
+            files(__package__).joinpath(f"html_report.{kind}").read_text(encoding="utf-8") for kind in ("html", "css")
+        )
         links = [
             f'<li><a href="#section-{number}">{name}</a></li>' for number, name in enumerate(self._sections, start=1)
         ]
         contents = ["<nav><div>", "<p>Contents</p>", "<ol>", *links, "</ol>", "</div></nav>"] if links else []
-        day = escape(f"{self._when:%Y-%m-%d %H:%M %Z}".rstrip())
-        lines = [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{self._title}</title>",
-            f"<style>\n{style}</style>",
-            "</head>",
-            '<body class="contents">' if links else "<body>",
-            f"<header>\n<h1>{self._title}</h1>{subtitle}\n</header>",
-            *contents,
-            "<main>",
-            *self._parts,
-            *(["</section>"] if self._sections else []),
-            "</main>",
-            f'<footer>mdt_fast {escape(__version__)} · <time datetime="{self._when.isoformat()}">{day}</time></footer>',
-            "</body>",
-            "</html>",
-            "",
-        ]
+        end = ["</section>"] if self._sections else []
+        page = Template(template).substitute(
+            title=self._title,
+            style=style,
+            body='<body class="contents">' if links else "<body>",
+            subtitle="" if self._subtitle is None else f'\n<p class="subtitle">{self._subtitle}</p>',
+            content="\n".join([*contents, "<main>", *self._parts, *end, "</main>"]),
+            version=escape(__version__),
+            when=self._when.isoformat(),
+            day=escape(f"{self._when:%Y-%m-%d %H:%M %Z}".rstrip()),
+        )
         # File names that are not UTF-8 contain lone surrogates, which cannot be encoded.
-        return "\n".join(lines).encode("utf-8", "replace").decode("utf-8")
+        return page.encode("utf-8", "replace").decode("utf-8")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file and return its path; the file is never partly written."""

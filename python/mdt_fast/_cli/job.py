@@ -1,11 +1,9 @@
 """The commands `mdt-fast cluster` and `mdt-fast embed`."""
 
-from __future__ import annotations
-
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -24,7 +22,7 @@ from .._search.result import SearchResult
 from .._support.arguments import check_integer
 from .console import Console
 from .files import ViewFiles, read_views
-from .outputs import Outputs, open_outputs, sample_ids
+from .outputs import Outputs, open_outputs
 from .pictures import figures_closed, prepare_pictures
 
 
@@ -149,7 +147,7 @@ def _describe(result: Any) -> str | None:
 
 def _write(outcome: Outcome, outputs: Outputs) -> None:
     result, coordinates = outcome.fit.result, outcome.fit.coordinates
-    samples = sample_ids(outcome.data.sample_names, len(coordinates))
+    samples: Sequence[Any] = outcome.data.sample_names or range(len(coordinates))
     if outcome.labels is not None:
         columns = {"sample": samples, "label": outcome.labels.tolist()}
         if result.agreement is not None:

@@ -1,7 +1,5 @@
 """Commands and options of `mdt-fast`. A command imports its module when it runs."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from ast import literal_eval
@@ -65,28 +63,19 @@ _INPUT = [
     ),
 ]
 _GRAPH = [
-    click.option(
-        "--n-neighbors", "-k", type=_KeywordOrInt("log"), default="log", show_default=True, help="Number of neighbours."
-    ),
-    click.option(
-        "--kernel",
-        type=click.Choice(["auto", *KERNELS]),
-        default="auto",
-        show_default=True,
-        help="Kernel of the affinities.",
-    ),
+    click.option("--n-neighbors", "-k", type=_KeywordOrInt("log"), default="log", help="Number of neighbours."),
+    click.option("--kernel", type=click.Choice(["auto", *KERNELS]), default="auto", help="Kernel of the affinities."),
     click.option(
         "--metric",
         type=click.Choice(["euclidean", "cosine", "correlation", "manhattan"]),
         default="euclidean",
-        show_default=True,
         help="Distance between samples.",
     ),
     click.option("--preset", type=click.Choice(["published"]), help="Settings of the published results."),
     click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision; by default that of the views."),
 ]
 _SEARCH = [
-    click.option("--t", type=_KeywordOrInt("auto"), default="auto", show_default=True, help="Diffusion time."),
+    click.option("--t", type=_KeywordOrInt("auto"), default="auto", help="Diffusion time."),
     click.option(
         "--option",
         "options",
@@ -102,21 +91,16 @@ _SEARCH = [
         help="File from which an interrupted search resumes.",
     ),
 ]
-_SEED = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers."
-)
+_SEED = click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the random numbers.")
 _JOBS = click.option("--jobs", "-j", type=int, help="Number of threads; by default all.")
 _OUTPUT = click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("mdt-fast-output"),
-    show_default=True,
     help="Folder for the results.",
 )
-_REPORT = click.option(
-    "--report/--no-report", default=True, show_default=True, help="Write report.html (needs matplotlib)."
-)
+_REPORT = click.option("--report/--no-report", default=True, help="Write report.html (needs matplotlib).")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print only one JSON document.")
 _QUIET = click.option("--quiet", "-q", is_flag=True, help="Print only errors.")
 _JOB = [*_SEARCH, *_GRAPH, _SEED, _JOBS, _OUTPUT, _REPORT, _JSON, _QUIET]
@@ -150,7 +134,9 @@ class _Commands(click.Group):
             raise
 
 
-@click.group(cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(__version__, prog_name="mdt-fast")
 def cli() -> None:
     """Multi-view diffusion geometry: cluster and embed samples that have several views."""
@@ -212,14 +198,8 @@ Examples:
 )
 @_options(*_INPUT)
 @click.option("--n-clusters", "-n", type=_KeywordOrInt("auto"), required=True, help="Number of clusters, or auto.")
-@click.option("--strategy", type=click.Choice([*BY_NAME]), default="auto", show_default=True, help="Search strategy.")
-@click.option(
-    "--quality",
-    type=click.Choice(["auto", *QUALITIES]),
-    default="auto",
-    show_default=True,
-    help="Score of a trajectory.",
-)
+@click.option("--strategy", type=click.Choice([*BY_NAME]), default="auto", help="Search strategy.")
+@click.option("--quality", type=click.Choice(["auto", *QUALITIES]), default="auto", help="Score of a trajectory.")
 @_options(*_JOB)
 def cluster(files: tuple[Path, ...], n_clusters: int | str, **given: Any) -> None:
     """Cluster samples that have several views.
@@ -238,12 +218,11 @@ Examples:
   mdt-fast embed cells.h5ad --select X --select obsm/protein --n-components 3"""
 )
 @_options(*_INPUT)
-@click.option("--n-components", "-d", type=int, default=2, show_default=True, help="Number of coordinates.")
+@click.option("--n-components", "-d", type=int, default=2, help="Number of coordinates.")
 @click.option(
     "--strategy",
     type=click.Choice(["contrastive", "mean", "random", "convex"]),
     default="contrastive",
-    show_default=True,
     help="Search strategy; these need no clusters.",
 )
 @_options(*_JOB)
@@ -284,7 +263,7 @@ Examples:
 )
 @click.option("--quick", is_flag=True, help="Use fewer runs and points: ten minutes instead of an hour.")
 @_options(_SEED, _OUTPUT, _JSON, _QUIET)
-@click.option("--jobs", "-j", type=int, default=-1, show_default=True, help="Number of workers; -1: one per core.")
+@click.option("--jobs", "-j", type=int, default=-1, help="Number of workers; -1: one per core.")
 def study(output: Path, quick: bool, seed: int, jobs: int, as_json: bool, quiet: bool) -> None:
     """Reproduce the published tables and figures.
 
@@ -304,13 +283,11 @@ Examples:
   mdt-fast doctor
   mdt-fast doctor --samples 1000000 --views 3 --dtype float32"""
 )
-@click.option("--samples", type=click.IntRange(min=2), default=1_000_000, show_default=True, help="Number of samples.")
-@click.option("--views", type=click.IntRange(min=1), default=2, show_default=True, help="Number of views.")
-@click.option("--n-neighbors", type=click.IntRange(min=1), default=15, show_default=True, help="Number of neighbours.")
-@click.option("--n-clusters", type=click.IntRange(min=1), default=10, show_default=True, help="Number of clusters.")
-@click.option(
-    "--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True, help="Precision."
-)
+@click.option("--samples", type=click.IntRange(min=2), default=1_000_000, help="Number of samples.")
+@click.option("--views", type=click.IntRange(min=1), default=2, help="Number of views.")
+@click.option("--n-neighbors", type=click.IntRange(min=1), default=15, help="Number of neighbours.")
+@click.option("--n-clusters", type=click.IntRange(min=1), default=10, help="Number of clusters.")
+@click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64", help="Precision.")
 @_JSON
 def doctor(samples: int, views: int, n_neighbors: int, n_clusters: int, dtype: str, as_json: bool) -> None:
     """Check the installation and estimate the memory of a search."""

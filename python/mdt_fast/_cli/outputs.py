@@ -1,7 +1,5 @@
 """Result files, which are written all together at the end of a command or not at all."""
 
-from __future__ import annotations
-
 import csv
 import shutil
 import tempfile
@@ -10,7 +8,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 
@@ -83,8 +80,3 @@ def open_outputs(folder: Path) -> Iterator[Outputs]:
             # Folders with results are not empty and cannot be removed.
             with suppress(OSError):
                 created.rmdir()
-
-
-def sample_ids(sample_names: list[str] | None, n_samples: int) -> Sequence[Any]:
-    """Return the sample names, or the indices of the samples if they have no names."""
-    return np.arange(n_samples).tolist() if sample_names is None else sample_names

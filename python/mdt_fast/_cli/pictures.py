@@ -1,7 +1,5 @@
 """Settings of matplotlib for the commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The command `mdt-fast study`, which repeats the published study."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Embeddings by sums of products of walks and transposed walks: ``P_2 P_1^T + P_1 P_2^T``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,15 +46,9 @@ def embed_chains(
     components = check_integer("n_components", n_components, minimum=1, maximum=max(ops.n_samples - 1, 1))
     iterations, tolerance = check_integer("max_iter", max_iter, minimum=1), check_number("tol", tol)
     found = _core.embed_chains(
-        ops.native,
-        list(chains),
-        n_components=components,
-        drop_first=drop_first,
-        tolerance=tolerance,
-        max_iterations=iterations,
-        seed=check_seed(random_state),
-        n_threads=n_threads(ops.n_jobs),
-    )
+        ops.native, list(chains), n_components=components, drop_first=drop_first, tolerance=tolerance,
+        max_iterations=iterations, seed=check_seed(random_state), n_threads=n_threads(ops.n_jobs),
+    )  # fmt: skip
     if not found.converged:
         relative = found.residuals / np.maximum(found.values, np.finfo(float).tiny)
         warn_of_residual(float(relative.max()), iterations, tolerance)

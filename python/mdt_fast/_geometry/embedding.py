@@ -1,7 +1,5 @@
 """Embeddings: coordinates of the samples whose distances are diffusion distances."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -195,10 +193,16 @@ def embed(
     scaling = Scaling.of(W, weighting, decomposition)
     first = _check_start(start, W)
     _warn_of_parts(W)
-    if solver == "auto":
-        found = _solve_in_core(W, components, scaling, drop, tolerance, iterations, seed, first)
-    else:
+    found: _core.Embedded | Spectrum
+    if solver == "exact":
         found = solve_exact(W, components + drop, scaling).oriented(drop)
+    else:
+        found = _core.embed(
+            W.operators.native, W.weights, decomposition=scaling.name,
+            pi=scaling.pi if scaling.name == "stationary" else None, n_components=components, drop_first=drop,
+            tolerance=tolerance, max_iterations=iterations, seed=seed, start=first,
+            n_threads=n_threads(W.operators.n_jobs),
+        )  # fmt: skip
     if not np.isfinite(found.coordinates).all():
         raise FloatingPointError("embed: the coordinates left the range of their numbers")
     if not found.converged:
@@ -209,44 +213,10 @@ def embed(
     if decomposition == "eigen":
         eigenvalues = values = values**scaling.n_steps
     return Embedding(
-        coordinates=found.coordinates,
-        singular_values=np.abs(values),
-        eigenvalues=eigenvalues,
-        first_value=float(found.values[0]) if drop else None,
-        residuals=found.residuals,
-        converged=found.converged,
-        functions=found.functions,
-        trajectory=W,
-        weighting=weighting,
-        solver=solver,
-        tol=tolerance,
-    )
-
-
-def _solve_in_core(
-    W: Trajectory,
-    components: int,
-    scaling: Scaling,
-    drop: bool,
-    tolerance: float,
-    iterations: int,
-    seed: int,
-    start: NDArray[Any] | None,
-) -> Spectrum:
-    found = _core.embed(
-        W.operators.native,
-        W.weights,
-        decomposition=scaling.name,
-        pi=scaling.pi if scaling.name == "stationary" else None,
-        n_components=components,
-        drop_first=drop,
-        tolerance=tolerance,
-        max_iterations=iterations,
-        seed=seed,
-        start=start,
-        n_threads=n_threads(W.operators.n_jobs),
-    )
-    return Spectrum(found.coordinates, found.functions, found.values, found.residuals, found.converged)
+        coordinates=found.coordinates, singular_values=np.abs(values), eigenvalues=eigenvalues,
+        first_value=float(found.values[0]) if drop else None, residuals=found.residuals, converged=found.converged,
+        functions=found.functions, trajectory=W, weighting=weighting, solver=solver, tol=tolerance,
+    )  # fmt: skip
 
 
 def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:

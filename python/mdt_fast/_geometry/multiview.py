@@ -1,7 +1,5 @@
 """Multi-view diffusion maps: the walk that changes the view at every step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,14 +88,9 @@ def embed_multiview(
     tolerance = check_number("tol", tol)
     try:
         found = _core.embed_multiview(
-            ops.native,
-            n_views=ops.n_views,
-            n_components=components,
-            tolerance=tolerance,
-            max_iterations=iterations,
-            seed=check_seed(random_state),
-            n_threads=n_threads(ops.n_jobs),
-        )
+            ops.native, n_views=ops.n_views, n_components=components, tolerance=tolerance, max_iterations=iterations,
+            seed=check_seed(random_state), n_threads=n_threads(ops.n_jobs),
+        )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"ops: {error}") from None
     if not found.converged:

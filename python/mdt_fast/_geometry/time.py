@@ -1,10 +1,9 @@
 """The diffusion time: the knee of the entropy of singular values over time."""
 
-from __future__ import annotations
-
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,6 @@ from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import TimeSelectionWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 METHODS = ("auto", "exact", "spectral", "stochastic")
 
@@ -300,15 +296,9 @@ def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: i
     def evaluate(wanted: Sequence[int]) -> None:
         nonlocal column_steps
         estimates = W.operators.native.singular_entropy(
-            W.weights,
-            list(wanted),
-            n_vectors=n_vectors,
-            n_deflated=_DEFLATED,
-            max_steps=_MAX_STEPS,
-            tolerance=_TOLERANCE,
-            seed=seed,
-            n_threads=threads,
-        )
+            W.weights, list(wanted), n_vectors=n_vectors, n_deflated=_DEFLATED, max_steps=_MAX_STEPS,
+            tolerance=_TOLERANCE, seed=seed, n_threads=threads,
+        )  # fmt: skip
         known.update({each.time: (each.entropy, each.error) for each in estimates})
         column_steps += sum(each.n_column_steps for each in estimates)
 

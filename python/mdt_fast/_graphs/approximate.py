@@ -1,7 +1,5 @@
 """Approximate neighbours: the required recall, and when approximate search is used."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

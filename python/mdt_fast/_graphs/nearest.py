@@ -1,8 +1,5 @@
 """Nearest neighbours of the samples of one view, from features or from a matrix of distances."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,26 +19,6 @@ METRICS = ("euclidean", "cosine", "correlation", "manhattan", "precomputed")
 
 # Rows of a matrix of distances that are sorted at a time.
 _ROWS_PER_BLOCK = 256
-
-
-@dataclass(frozen=True)
-class NeighborTable:
-    """The K nearest neighbours of every sample, in ascending order of (distance, index).
-
-    Distances are in units of ``2**exponent``. The exponent is 0 except for data of extreme scale,
-    where squares of distances would leave the range of double precision.
-    """
-
-    indices: NDArray[np.int32]
-    distances: NDArray[np.float64]
-    # Smallest positive distance of each sample to another; infinity if there is none.
-    nearest_positive: NDArray[np.float64]
-    exponent: int = 0
-
-    @classmethod
-    def of(cls, table: _core.NeighborTable) -> NeighborTable:
-        """Return a table of the core."""
-        return cls(table.indices, table.distances, table.nearest_positive, table.exponent)
 
 
 def nearest_neighbors(
@@ -100,27 +77,32 @@ def nearest_neighbors(
     return table.indices, scale_distances(table.distances, table.exponent)
 
 
-def search_table(view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int, n_threads: int) -> NeighborTable:
+def search_table(
+    view: View, n_neighbors: int, metric: str, neighbors: Any, seed: int, n_threads: int
+) -> _core.NeighborTable:
     """Search the neighbours of every sample by its features."""
     X: Any = view.data
     effort = find_effort(neighbors, view, metric)
     if effort is not None:
-        return NeighborTable.of(_core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads))
+        return _core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads)
     if sparse.issparse(X) and metric == "correlation":
         # Rows without their means are not sparse.
         require(8 * X.shape[0] * X.shape[1], f"Xs ({view.name}): the correlation distance of a sparse view")
         X = X.toarray()
+    if sparse.issparse(X):
+        (X,) = without_empty_columns(X)
     try:
-        if sparse.issparse(X):
-            (rows,) = without_empty_columns(X)
-            return NeighborTable.of(_core.knn_sparse(rows, n_neighbors, metric, n_threads))
-        return NeighborTable.of(_core.knn(X, n_neighbors, metric, "auto", n_threads))
+        return _core.knn(X, n_neighbors, metric, "auto", n_threads)
     except ValueError as error:
         raise ValueError(f"Xs ({view.name}): {error}") from None
 
 
-def sort_distances(view: View, n_neighbors: int) -> NeighborTable:
-    """Return the neighbours of every sample from a dense (N, N) matrix of distances."""
+def sort_distances(view: View, n_neighbors: int) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the neighbours of every sample from a dense (N, N) matrix of distances.
+
+    These are indices and distances, as of :func:`nearest_neighbors`, and the smallest positive
+    distance of each sample; infinity if there is none.
+    """
     X, n, name = view.data, view.n_samples, f"Xs ({view.name})"
     if (row := first_true(np.diagonal(X) != 0)) is not None:
         raise ValueError(f"{name}: expected distance 0 from a sample to itself, got {X[row, row]} at row {row}")
@@ -140,7 +122,7 @@ def sort_distances(view: View, n_neighbors: int) -> NeighborTable:
         indices[start : start + len(block)] = nearest
         distances[start : start + len(block)] = np.take_along_axis(block, nearest, axis=1)
         nearest_positive[start : start + len(block)] = np.where(block > 0, block, np.inf).min(axis=1)
-    return NeighborTable(indices, distances, nearest_positive)
+    return indices, distances, nearest_positive
 
 
 def scale_distances(distances: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from .._support.arguments import first_true
 from .approximate import is_search
-from .nearest import NeighborTable, scale_distances, search_table, sort_distances
+from .nearest import scale_distances, search_table, sort_distances
 from .views import View
 
 
@@ -17,8 +17,10 @@ from .views import View
 class NeighborGraph:
     """A directed graph of distances to neighbours, without self-loops, in CSR form.
 
-    Columns ascend in each row. Distances are in units of ``2**exponent``, and `nearest_positive` is
-    as in :class:`NeighborTable`.
+    Columns ascend in each row. Distances are in units of ``2**exponent``. The exponent is 0 except
+    for data of extreme scale, where squares of distances would leave the range of double precision.
+    `nearest_positive` is the smallest positive distance of each sample to another; infinity if there
+    is none.
     """
 
     indptr: NDArray[np.int64]
@@ -30,18 +32,20 @@ class NeighborGraph:
     last: NDArray[np.int32] | None = None
 
     @classmethod
-    def from_table(cls, table: NeighborTable) -> "NeighborGraph":
+    def from_table(
+        cls,
+        indices: NDArray[np.int32],
+        distances: NDArray[np.float64],
+        nearest_positive: NDArray[np.float64],
+        exponent: int = 0,
+    ) -> "NeighborGraph":
         """Return the graph of a table, which has the same number of neighbours for every sample."""
-        n, k = table.indices.shape
-        order = np.argsort(table.indices, axis=1)
-        return cls(
-            np.arange(0, n * k + 1, k, dtype=np.int64),
-            np.take_along_axis(table.indices, order, axis=1).ravel(),
-            np.take_along_axis(table.distances, order, axis=1).ravel(),
-            table.nearest_positive,
-            table.exponent,
-            np.ascontiguousarray(table.indices[:, -1]),
-        )
+        n, k = indices.shape
+        order = np.argsort(indices, axis=1)
+        indptr = np.arange(0, n * k + 1, k, dtype=np.int64)
+        columns = np.take_along_axis(indices, order, axis=1).ravel()
+        values = np.take_along_axis(distances, order, axis=1).ravel()
+        return cls(indptr, columns, values, nearest_positive, exponent, np.ascontiguousarray(indices[:, -1]))
 
     @property
     def n_samples(self) -> int:
@@ -80,13 +84,14 @@ def find_neighbors(
     if not is_search(neighbors):
         return _given(neighbors, view)
     if metric != "precomputed":
-        return NeighborGraph.from_table(search_table(view, n_neighbors, metric, neighbors, seed, n_threads))
+        found = search_table(view, n_neighbors, metric, neighbors, seed, n_threads)
+        return NeighborGraph.from_table(found.indices, found.distances, found.nearest_positive, found.exponent)
     n, shape, name = view.n_samples, view.data.shape, f"Xs ({view.name})"
     if shape != (n, n):
         raise ValueError(f"{name}: expected a square matrix of distances for metric='precomputed', got {shape}")
     if sparse.issparse(view.data):
         return _from_sparse(view.data, n, name)
-    return NeighborGraph.from_table(sort_distances(view, n_neighbors))
+    return NeighborGraph.from_table(*sort_distances(view, n_neighbors))
 
 
 def _given(neighbors: Any, view: View) -> NeighborGraph:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -59,37 +59,22 @@ class TrainingView:
 
     @classmethod
     def of(
-        cls, view: View, settings: ViewSettings, graph: NeighborGraph, shape: KernelShape, n_threads: int
+        cls, view: View, settings: ViewSettings, graph: NeighborGraph, shape: KernelShape, how: Mapping[str, Any]
     ) -> TrainingView | None:
-        """Return the training view of a view, or None if its graph was given by the user."""
+        """Return the training view of a view, or None if its graph was given by the user.
+
+        `how` are the arguments of the core for the affinities of the graph.
+        """
         if graph.last is None or not is_search(settings.neighbors) or settings.metric == "precomputed":
             return None
-        densities = None
-        if settings.anisotropy:
-            densities = _core.density_factors(
-                _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values),
-                kernel=shape.shape,
-                widths=shape.widths,
-                diagonal=shape.diagonal,
-                symmetrize=settings.symmetrize,
-                anisotropy=settings.anisotropy,
-                n_threads=n_threads,
-            )
         positive = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
         return cls(
-            data=view.data,
-            metric=settings.metric,
-            n_neighbors=int(graph.indptr[1]),
-            radii=graph.farthest(),
-            last=graph.last,
-            exponent=graph.exponent,
-            shape=shape.shape,
-            widths=shape.widths,
+            data=view.data, metric=settings.metric, n_neighbors=int(graph.indptr[1]), radii=graph.farthest(),
+            last=graph.last, exponent=graph.exponent, shape=shape.shape, widths=shape.widths,
             fallback_width=float(positive.max()) if settings.kernel == "adaptive" else None,
-            kernel=settings.kernel if callable(settings.kernel) else None,
-            symmetrize=settings.symmetrize,
-            densities=densities,
-        )
+            kernel=settings.kernel if callable(settings.kernel) else None, symmetrize=settings.symmetrize,
+            densities=_core.density_factors(**how) if settings.anisotropy else None,
+        )  # fmt: skip
 
     def __copy__(self) -> TrainingView:
         """Return the same object, which is immutable."""
@@ -216,7 +201,7 @@ def _find_edges(training: TrainingView, view: View, n_threads: int) -> _core.Cro
         require(8 * X.shape[0] * X.shape[1], f"Xs_new ({view.name}): the correlation distance of a sparse view")
         X = X.toarray()
     if sparse.issparse(X):
-        return _core.cross_knn_sparse(*without_empty_columns(X, sparse.csr_array(new)), **how)
+        return _core.cross_knn(*without_empty_columns(X, sparse.csr_array(new)), **how)
     if sparse.issparse(new):
         require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse new samples of a dense view")
         new = new.toarray()

@@ -137,21 +137,14 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
         n_others = setting.count_neighbors(view.n_samples, published)
         graph = find_neighbors(view, n_others, setting.metric, setting.neighbors, seed, threads)
         shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view.name)
-        transitions.append(
-            _core.Transition.from_graph(
-                _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values),
-                kernel=shape.shape,
-                widths=shape.widths,
-                diagonal=shape.diagonal,
-                symmetrize=setting.symmetrize,
-                anisotropy=setting.anisotropy,
-                single_precision=single_precision,
-                n_threads=threads,
-            )
-        )
+        edges = _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values)
+        how: dict[str, Any] = {"graph": edges, "kernel": shape.shape, "widths": shape.widths}
+        how |= {"diagonal": shape.diagonal, "symmetrize": setting.symmetrize, "anisotropy": setting.anisotropy}
+        how["n_threads"] = threads
+        transitions.append(_core.Transition.from_graph(single_precision=single_precision, **how))
         bandwidths.append(shape.bandwidth)
         duplicates.append(graph.n_duplicates())
-        training.append(TrainingView.of(view, setting, graph, shape, threads))
+        training.append(TrainingView.of(view, setting, graph, shape, how))
     return OperatorSet._of_views(
         transitions,
         [view.name for view in views],

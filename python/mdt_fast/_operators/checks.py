@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from .._support.tables import aligned
 from .._support.warnings import OperatorWarning
 
 if TYPE_CHECKING:
@@ -93,16 +94,9 @@ class CheckReport:
             )
             for m in self.members
         ]
-        widths = [max(len(row[c]) for row in rows) for c in range(len(header))]
-        lines = [f"{len(self.members)} operators on {self.n_samples} samples"]
-        for row in rows:
-            cells = [
-                cell.ljust(w) if c == 0 else cell.rjust(w) for c, (cell, w) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append("  ".join(cells).rstrip())
-        lines.insert(2, "  ".join("-" * w for w in widths))
-        lines += [f"! {warning}" for warning in self.warnings] or ["nothing to worry about"]
-        return "\n".join(lines)
+        lines = aligned(rows, [c == 0 for c in range(len(header))])
+        notes = [f"! {warning}" for warning in self.warnings] or ["nothing to worry about"]
+        return "\n".join([f"{len(self.members)} operators on {self.n_samples} samples", *lines, *notes])
 
 
 def check_operators(operators: OperatorSet, *, warn: bool) -> CheckReport:

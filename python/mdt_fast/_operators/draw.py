@@ -1,7 +1,5 @@
 """Random trajectories: weights of the members, drawn for every step of a trajectory."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Affinities and transition matrices given by the user: checks, and the walks made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values of functions at new samples: the trajectory applied to their transition rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -36,29 +36,14 @@ class _MatrixFree(LinearOperator):  # type: ignore[misc]
     dtype: np.dtype[Any]
     shape: tuple[int, int]
 
-    def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
+    def _multiply(self, block: NDArray[Any]) -> NDArray[Any]:
         raise NotImplementedError
 
-    def _apply(self, x: Any, *, transposed: bool) -> NDArray[Any]:
-        x = np.asarray(x)
-        block = x.reshape(x.shape[0], -1)
-        if np.iscomplexobj(block):
-            real = self._multiply(np.require(block.real, self.dtype, ["C", "A"]), transposed=transposed)
-            imaginary = self._multiply(np.require(block.imag, self.dtype, ["C", "A"]), transposed=transposed)
-            return (real + 1j * imaginary).reshape(x.shape)
-        return self._multiply(np.require(block, self.dtype, ["C", "A"]), transposed=transposed).reshape(x.shape)
-
     def _matmat(self, X: Any) -> NDArray[Any]:
-        return self._apply(X, transposed=False)
-
-    def _matvec(self, x: Any) -> NDArray[Any]:
-        return self._apply(x, transposed=False)
-
-    def _rmatmat(self, X: Any) -> NDArray[Any]:
-        return self._apply(X, transposed=True)
-
-    def _rmatvec(self, x: Any) -> NDArray[Any]:
-        return self._apply(x, transposed=True)
+        if np.iscomplexobj(X):
+            real, imaginary = (self._multiply(np.require(part, self.dtype, ["C", "A"])) for part in (X.real, X.imag))
+            return real + 1j * imaginary
+        return self._multiply(np.require(X, self.dtype, ["C", "A"]))
 
     def matvec(self, x: Any) -> NDArray[Any]:
         """Multiply a vector."""
@@ -122,8 +107,8 @@ class Trajectory(_MatrixFree):
             steps = " @ ".join(self.operators.names[i] for i in reversed(sequence))
         return f"Trajectory({steps}; {self.operators.n_samples} samples)"
 
-    def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
-        return self.operators.native.apply(self.weights, block, transposed, self._threads)
+    def _multiply(self, block: NDArray[Any]) -> NDArray[Any]:
+        return self.operators.native.apply(self.weights, block, False, self._threads)
 
     def _transpose(self) -> LinearOperator:
         return TransposedTrajectory(self)
@@ -171,7 +156,7 @@ class Trajectory(_MatrixFree):
             width = min(_PANEL, n - start)
             unit = np.zeros((n, width), dtype=self.dtype)
             unit[np.arange(start, start + width), np.arange(width)] = 1
-            dense[:, start : start + width] = self._multiply(unit, transposed=False)
+            dense[:, start : start + width] = self._multiply(unit)
         return dense
 
     def tosparse(
@@ -316,8 +301,9 @@ class TransposedTrajectory(_MatrixFree):
         super().__init__(dtype=trajectory.dtype, shape=trajectory.shape)
         self._trajectory = trajectory
 
-    def _multiply(self, block: NDArray[Any], *, transposed: bool) -> NDArray[Any]:
-        return self._trajectory._multiply(block, transposed=not transposed)
+    def _multiply(self, block: NDArray[Any]) -> NDArray[Any]:
+        W = self._trajectory
+        return W.operators.native.apply(W.weights, block, True, W._threads)
 
     def _transpose(self) -> LinearOperator:
         return self._trajectory

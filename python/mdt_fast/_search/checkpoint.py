@@ -5,8 +5,6 @@ scores that are known, and the file contains nothing else. It is one JSON docume
 its content, replaced as a whole.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Candidates of a search and what is known of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeAlias
 

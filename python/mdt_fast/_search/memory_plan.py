@@ -1,7 +1,5 @@
 """How much memory a search takes, estimated before it starts."""
 
-from __future__ import annotations
-
 from .. import _core
 from .._operators.operator_set import OperatorSet
 from .scoring import ScoringPlan

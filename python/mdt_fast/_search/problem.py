@@ -1,7 +1,5 @@
 """The input and the output of a strategy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

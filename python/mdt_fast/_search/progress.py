@@ -1,7 +1,5 @@
 """The progress of a search, reported to a callable or shown on a terminal."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One search in progress: its history, its limits, its checkpoint and its progress reports."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -80,13 +78,9 @@ class SearchRun:
         for entry in known:
             self._reporter.add(len(entry.sequence), entry.score, is_new=False)
         found = self._scorer.search(
-            strategy,
-            known=known,
-            max_evaluations=self._max_evaluations,
-            seconds=self._seconds_left(),
-            answer=answer,
+            strategy, known=known, max_evaluations=self._max_evaluations, seconds=self._seconds_left(), answer=answer,
             watch=self._watch,
-        )
+        )  # fmt: skip
         self._n_unconverged += found.n_unconverged
         rows = zip(found.sequences, found.parents.tolist(), found.scores.tolist(), found.seconds.tolist(), strict=True)
         for sequence, parent, score, seconds in rows:
@@ -134,8 +128,7 @@ class SearchRun:
         candidate = self.candidates[row]
         if self._best is not None and self._best.key == key_of(candidate):
             return self._best.labels
-        clustered = self._scorer.cluster(self.problem.ops.trajectory(candidate).weights)
-        return None if clustered is None else clustered.labels
+        return self._scorer.cluster(self.problem.ops.trajectory(candidate).weights)
 
     def warn_of_unconverged(self) -> None:
         """Warn if the embedding of some candidates did not reach the tolerance."""

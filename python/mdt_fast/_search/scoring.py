@@ -145,31 +145,17 @@ class ScoringPlan:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
-        return {
-            "quality": self.name,
-            "n_clusters": self.n_clusters,
-            "n_components": self.n_components,
-            "damped": self.damped,
-            "n_init": self.n_init,
-            "tol": self.tol,
-            "view_weights": self.view_weights.tolist(),
-        }
+        own = {name: getattr(self, name) for name in ("n_clusters", "n_components", "damped", "n_init", "tol")}
+        return {"quality": self.name, **own, "view_weights": self.view_weights.tolist()}
 
     def scorer(self, ops: OperatorSet, seed: int, memory_budget: int, threads: int) -> _core.Scorer:
         """Return the scorer of the core; without a quality it clusters but does not score."""
         clustering = None
         if self.n_clusters is not None and self.n_components is not None:
             clustering = _core.Clustering(
-                n_clusters=self.n_clusters,
-                n_components=self.n_components,
-                damped=self.damped,
-                n_init=self.n_init,
-                max_iter=MAX_ITER,
-                tol=TOL,
-                embedding_tol=self.tol,
-                embedding_max_iter=_EMBEDDING_MAX_ITER,
-                seed=seed,
-            )
+                n_clusters=self.n_clusters, n_components=self.n_components, damped=self.damped, n_init=self.n_init,
+                max_iter=MAX_ITER, tol=TOL, embedding_tol=self.tol, embedding_max_iter=_EMBEDDING_MAX_ITER, seed=seed,
+            )  # fmt: skip
         quality: Any = self.quality
         if quality is None:
             quality = "contrastive" if clustering is None else "calinski_harabasz"
@@ -180,14 +166,9 @@ class ScoringPlan:
                 return function(ops, labels, coordinates)
 
         return _core.Scorer(
-            ops.native,
-            quality,
-            clustering=clustering,
-            view_weights=self.view_weights.tolist(),
-            features=self.features,
-            memory_budget=memory_budget,
-            n_threads=threads,
-        )
+            ops.native, quality, clustering=clustering, view_weights=self.view_weights.tolist(), features=self.features,
+            memory_budget=memory_budget, n_threads=threads,
+        )  # fmt: skip
 
 
 def _double(rows: Any) -> Any:

@@ -1,7 +1,5 @@
 """The function `search`: find the trajectory with the best score."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys
@@ -120,7 +118,9 @@ def search(
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     chosen = make_strategy(strategy).bind(ops)
     if isinstance(n_clusters, str):
-        n_clusters = _select_n_clusters(n_clusters, ops, t, random_state, n_jobs)
+        if n_clusters != "auto":
+            raise ValueError(f"n_clusters: expected an integer, 'auto' or None, got {n_clusters!r}")
+        n_clusters = select_n_clusters(ops, t=t, random_state=random_state, n_jobs=n_jobs).n_clusters
     scoring = Scoring.of(quality)
     is_weighing = isinstance(view_weights, str) and view_weights == "auto"
     if is_weighing and n_clusters is None:
@@ -156,7 +156,11 @@ def search(
     reporter = Reporter(progress, _least(chosen.n_candidates(problem, count), count))
     run = SearchRun(problem, plan, scorer, known, reporter, max_evaluations=most, time_limit=seconds)
     try:
-        answer = _run(chosen, run, is_scored=plan.quality is not None)
+        if plan.quality is None:
+            run.note(Evaluation(chosen.only_candidate(problem), math.nan, 0.0))
+            answer = Answer(0)
+        else:
+            answer = chosen.run(run)
     except Stop as stop:
         # Reaching the budget of the strategy itself is its regular end.
         run.stopped = None if stop.reason == "max_evaluations" and most == chosen.budget else stop.reason
@@ -175,35 +179,10 @@ def search(
         how = {"quality": plan.quality, "view_weights": plan.view_weights, "features": scoring.features}
         score = score_labels(ops, labels, agreement.embedding, **how)
     return SearchResult(
-        trajectory=trajectory,
-        score=score,
-        labels=labels,
-        history=history,
-        candidates=run.candidates,
-        best=answer.best,
-        strategy=chosen.name,
-        quality=plan.name,
-        t=time,
-        stopped=run.stopped,
-        converged=answer.converged,
-        settings=settings,
-        agreement=agreement,
-    )
-
-
-def _run(strategy: Strategy, run: SearchRun, *, is_scored: bool) -> Answer:
-    if is_scored:
-        return strategy.run(run)
-    run.note(Evaluation(strategy.only_candidate(run.problem), math.nan, 0.0))
-    return Answer(0)
-
-
-def _select_n_clusters(
-    n_clusters: str, ops: OperatorSet, t: int | str, random_state: RandomStateLike, n_jobs: int | None
-) -> int:
-    if n_clusters != "auto":
-        raise ValueError(f"n_clusters: expected an integer, 'auto' or None, got {n_clusters!r}")
-    return select_n_clusters(ops, t=t, random_state=random_state, n_jobs=n_jobs).n_clusters
+        trajectory=trajectory, score=score, labels=labels, history=history, candidates=run.candidates, best=answer.best,
+        strategy=chosen.name, quality=plan.name, t=time, stopped=run.stopped, converged=answer.converged,
+        settings=settings, agreement=agreement,
+    )  # fmt: skip
 
 
 def _select_time(

@@ -1,7 +1,5 @@
 """Checks of arguments; every message has the argument, the expected value and the given one."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Sparse matrices on their way to and from the core."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

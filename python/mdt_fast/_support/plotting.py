@@ -1,7 +1,5 @@
 """The hook by which results call the plots, which are in a higher layer."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -37,18 +37,7 @@ from ._trajectories import (
 from ._transposed import CompositeDiffusion, CrossDiffusion
 
 __all__ = [
-    "AffinityAddition",
-    "AlternatingDiffusion",
-    "Baseline",
-    "CompositeDiffusion",
-    "CrossDiffusion",
-    "DiffusionMaps",
-    "IntegratedDiffusion",
-    "MeanDiffusion",
-    "MultiviewDiffusionMaps",
-    "PoweredAlternatingDiffusion",
-    "TrajectoryBaseline",
-    "make",
-    "names",
-    "register",
-]
+    "AffinityAddition", "AlternatingDiffusion", "Baseline", "CompositeDiffusion", "CrossDiffusion", "DiffusionMaps",
+    "IntegratedDiffusion", "MeanDiffusion", "MultiviewDiffusionMaps", "PoweredAlternatingDiffusion",
+    "TrajectoryBaseline", "make", "names", "register",
+]  # fmt: skip

@@ -1,7 +1,5 @@
 """Baselines on affinities: their sum, and the walk that changes view at every step."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,32 +1,22 @@
 """Baselines by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 from .._support.arguments import check_choice
-from ._affinities import AffinityAddition, MultiviewDiffusionMaps
-from ._trajectories import (
-    AlternatingDiffusion,
-    DiffusionMaps,
-    IntegratedDiffusion,
-    MeanDiffusion,
-    PoweredAlternatingDiffusion,
-)
-from ._transposed import CompositeDiffusion, CrossDiffusion
+from . import _affinities, _trajectories, _transposed
 
 # The names are those of the paper's tables.
 _MAKERS: dict[str, Callable[..., Any]] = {
-    "DM": DiffusionMaps,
-    "AD": AlternatingDiffusion,
-    "p-AD": PoweredAlternatingDiffusion,
-    "ID": IntegratedDiffusion,
-    "MVD": MultiviewDiffusionMaps,
-    "CrD": CrossDiffusion,
-    "ComD": CompositeDiffusion,
-    "mean": MeanDiffusion,
-    "AA": AffinityAddition,
+    "DM": _trajectories.DiffusionMaps,
+    "AD": _trajectories.AlternatingDiffusion,
+    "p-AD": _trajectories.PoweredAlternatingDiffusion,
+    "ID": _trajectories.IntegratedDiffusion,
+    "MVD": _affinities.MultiviewDiffusionMaps,
+    "CrD": _transposed.CrossDiffusion,
+    "ComD": _transposed.CompositeDiffusion,
+    "mean": _trajectories.MeanDiffusion,
+    "AA": _affinities.AffinityAddition,
 }
 
 

@@ -1,7 +1,5 @@
 """Baselines that are trajectories: one view alone, products of the views, the mean of the views."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

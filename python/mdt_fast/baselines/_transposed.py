@@ -1,7 +1,5 @@
 """Composite and cross diffusion: products of transition matrices and their transposes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

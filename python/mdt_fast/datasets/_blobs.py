@@ -5,8 +5,6 @@ round-robin schedule of the clusters. Two consecutive views therefore never merg
 the views together separate all clusters although no single view does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

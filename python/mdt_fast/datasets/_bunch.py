@@ -1,9 +1,6 @@
 """Make the Bunch that every function of this package returns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,15 +16,6 @@ def make_bunch(views: Sequence[Any], target: Any, view_names: Sequence[str], des
     return Bunch(views=list(views), target=target, view_names=list(view_names), DESCR=description.strip(), **extra)
 
 
-@dataclass(frozen=True)
-class EncodedLabels:
-    """Labels as integers from 0, in sorted order of the original labels, and these as strings."""
-
-    codes: LabelArray
-    names: list[str]
-
-
-def encode_labels(labels: Any) -> EncodedLabels:
-    """Return labels as integers from 0."""
-    names, codes = np.unique(np.asarray(labels).ravel(), return_inverse=True)
-    return EncodedLabels(codes.astype(np.intp), [str(name) for name in names])
+def encode_labels(labels: Any) -> LabelArray:
+    """Return labels as integers from 0, in sorted order of the original labels."""
+    return np.unique(np.asarray(labels).ravel(), return_inverse=True)[1].astype(np.intp)

@@ -1,7 +1,5 @@
 """scikit-learn's bundled digits in several views: noisy copies, or features of three kinds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

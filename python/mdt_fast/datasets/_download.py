@@ -10,8 +10,6 @@ Why urllib and not pooch: pooch has a registry and hashes, but it restarts from 
 a broken connection, does not lock the folder, and depends on requests.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import time

@@ -1,7 +1,5 @@
 """Find the files of the real data sets in the data folder, and download missing ones."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -6,8 +6,6 @@ itself, a folded plane touches itself). The two views together determine the cir
 the published figures; each function lists the differences.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

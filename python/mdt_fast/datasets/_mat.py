@@ -1,7 +1,5 @@
 """Four data sets in MATLAB files, which have a cell array X of views and labels y."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -107,7 +105,7 @@ def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True, download_
     (path,) = locate("leaves", data_home, download_if_missing)
     views, labels = read_mat(path)
     names = ("margin", "shape", "texture")
-    return make_bunch(views, encode_labels(labels).codes, names, _describe("100Leaves", views, "raw"))
+    return make_bunch(views, encode_labels(labels), names, _describe("100Leaves", views, "raw"))
 
 
 def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, download_if_missing: bool = True) -> Any:
@@ -136,10 +134,7 @@ def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, downloa
         If Caltech101-7.mat is not in the folder.
     """
     check_flag("prepared", prepared)
-    (path,) = locate("caltech7", data_home, download_if_missing)
-    views, labels = read_mat(path)
-    names = _names_by_width(views, _CALTECH_WIDTHS)
-    return make_bunch(views, encode_labels(labels).codes, names, _describe("Caltech101-7", views, "raw"))
+    return _fetch_descriptors("caltech7", "Caltech101-7", data_home, download_if_missing, False, _CALTECH_WIDTHS)
 
 
 def read_mat(path: Path) -> tuple[list[FloatArray], Any]:
@@ -172,17 +167,13 @@ def _fetch_descriptors(
     check_flag("prepared", prepared)
     (path,) = locate(key, data_home, download_if_missing)
     views, labels = read_mat(path)
-    names = _names_by_width(views, names_of_widths)
+    names = [names_of_widths.get(view.shape[1], f"view {index}") for index, view in enumerate(views)]
     if prepared:
         views = [
             scale_rows(principal_components(view, WIDE_VIEW) if view.shape[1] > WIDE_VIEW else view) for view in views
         ]
     state = f"views wider than {WIDE_VIEW} reduced by PCA, unit rows" if prepared else "raw"
-    return make_bunch(views, encode_labels(labels).codes, names, _describe(title, views, state))
-
-
-def _names_by_width(views: Sequence[FloatArray], names_of_widths: Mapping[int, str]) -> list[str]:
-    return [names_of_widths.get(view.shape[1], f"view {index}") for index, view in enumerate(views)]
+    return make_bunch(views, encode_labels(labels), names, _describe(title, views, state))
 
 
 def _describe(title: str, views: Sequence[FloatArray], state: str) -> str:

@@ -1,7 +1,5 @@
 """MNIST digits with noise in two views (K-MvMNIST, L-MvMNIST), and the reader of idx files."""
 
-from __future__ import annotations
-
 import gzip
 import math
 from collections.abc import Callable, Sequence

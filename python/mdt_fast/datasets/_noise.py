@@ -1,7 +1,5 @@
 """Noise of images: Gaussian noise and dropped pixels."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import numpy as np

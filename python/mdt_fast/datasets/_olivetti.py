@@ -1,7 +1,5 @@
 """Olivetti faces in two views: the pixels, and histograms of oriented gradients."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

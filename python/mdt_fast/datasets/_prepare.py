@@ -1,7 +1,5 @@
 """Preparation of features: scaling, principal components, unit rows, single-cell counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ the published files. They are verified after a download; a file that already exi
 unverified.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 _MULTI_VIEW_DATASETS = "https://github.com/ChuanbinZhang/Multi-view-datasets"

@@ -1,7 +1,5 @@
 """Two single-cell data sets with two views: RNA and surface proteins, chromatin and RNA."""
 
-from __future__ import annotations
-
 import pickle
 import zipfile
 from pathlib import Path
@@ -72,7 +70,7 @@ def fetch_citeseq_pbmc(
     if prepared:
         rna = principal_components(most_variable_columns(normalize_counts(rna), N_GENES), N_COMPONENTS)
         protein = centered_log_ratio(protein)
-    labels, n_cells = encode_labels(cell_type), cell_type.size
+    n_cells = cell_type.size
     state = "counts"
     if prepared:
         state = f"RNA: log of 10000 counts, {N_GENES} most variable genes, PCA {N_COMPONENTS}; proteins: CLR"
@@ -81,10 +79,10 @@ def fetch_citeseq_pbmc(
     )
     return make_bunch(
         (rna, protein),
-        labels.codes,
+        encode_labels(cell_type),
         ("rna", "protein"),
         description,
-        target_names=labels.names,
+        target_names=np.unique(cell_type).tolist(),
         cell_type=cell_type,
         cells=cells,
         genes=genes,
@@ -125,7 +123,7 @@ def fetch_snareseq_cellmix(
     views = [np.asarray(np.load(path, allow_pickle=False), dtype=np.float64) for path in (atac_path, rna_path)]
     if prepared:
         views = [scale_rows(view) for view in views]
-    target = encode_labels(np.loadtxt(type_path, dtype=np.int64)).codes
+    target = encode_labels(np.loadtxt(type_path, dtype=np.int64))
     state = "unit rows" if prepared else "raw"
     description = f"SNARE-seq cell mixture: {target.size} cells of 4 cell lines, views atac and rna ({state})."
     return make_bunch(views, target, ("atac", "rna"), description)

@@ -1,7 +1,5 @@
 """Types of the data sets."""
 
-from __future__ import annotations
-
 import os
 from typing import TypeAlias
 

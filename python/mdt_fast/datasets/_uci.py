@@ -1,7 +1,5 @@
 """Two data sets of the UCI repository: digits in six views, spoken letters with three kernels."""
 
-from __future__ import annotations
-
 import string
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Horizontal bars with their values written at their ends."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

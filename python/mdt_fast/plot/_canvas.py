@@ -1,7 +1,5 @@
 """The axes of a plot."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .._support.plotting import require_matplotlib

@@ -1,7 +1,5 @@
 """Plot of coordinates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plot of the entropy curve of a diffusion time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .._geometry.time import TimeSelection

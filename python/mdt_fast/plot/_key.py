@@ -1,7 +1,5 @@
 """Colours of classes, legends and colour bars."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of the arguments of plots of scores: numbers by name."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plot of performance relative to random."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

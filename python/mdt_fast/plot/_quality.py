@@ -1,7 +1,5 @@
 """Plot of scores against diffusion time or noise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plot of scores of several methods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

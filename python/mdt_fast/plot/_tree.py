@@ -1,7 +1,5 @@
 """Plot of the sequences of a search as a circular tree."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Plot of a view report."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

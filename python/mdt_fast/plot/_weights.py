@@ -1,7 +1,5 @@
 """Plot of the weights of a trajectory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

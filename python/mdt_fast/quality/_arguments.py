@@ -1,7 +1,5 @@
 """Arguments of the scores: operators, labels, features and view weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 

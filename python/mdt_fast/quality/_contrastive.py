@@ -1,7 +1,5 @@
 """The contrastive loss of a trajectory and its gradient with respect to the weights."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, overload
 
 import numpy as np

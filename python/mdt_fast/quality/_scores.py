@@ -1,7 +1,5 @@
 """Scores of labels on each base view, averaged over the views."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, overload
@@ -315,7 +313,7 @@ def silhouette(
     size = None if sample_size is None else check_integer("sample_size", sample_size, minimum=3, maximum=n)
     # Without a sample nothing is drawn from the caller's generator.
     seed = 0 if size is None else check_seed(random_state)
-    score = partial(_core.silhouette, sample_size=size, seed=seed)
+    score = partial(_core.score_labels, "silhouette", sample_size=size, seed=seed)
     return _average(score, ops, labels, view_weights, features, per_view)
 
 

@@ -1,7 +1,5 @@
 """View weights from persistence: a view counts for more if its walk stays in the clusters."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

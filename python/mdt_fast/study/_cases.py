@@ -1,7 +1,5 @@
 """Data sets of a study: those known by the names of the paper's tables, and those of the user."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Mapping

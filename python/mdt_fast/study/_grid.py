@@ -6,8 +6,6 @@ on the order in which they finish, nor on earlier runs. Tasks run in :class:`job
 ``joblib.parallel_config(backend="dask")`` distributes them over machines.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import math

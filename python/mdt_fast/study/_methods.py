@@ -1,7 +1,5 @@
 """Methods of a study: each finds coordinates, or labels, of a prepared data set from one seed."""
 
-from __future__ import annotations
-
 import math
 import re
 import time
@@ -137,15 +135,10 @@ class SearchMethod(Method):
         """Search, and embed the answer."""
         compares = not isinstance(self.strategy, (*self._DRAWN, *self._FIXED))
         found = search(
-            case.ops,
-            case.n_clusters if compares else None,
-            strategy=self.strategy,
-            t=self.t or case.t,
+            case.ops, case.n_clusters if compares else None, strategy=self.strategy, t=self.t or case.t,
             quality=Scoring("calinski_harabasz" if compares else None, n_components=self.n_components),
-            random_state=seed,
-            n_jobs=n_jobs,
-            progress=False,
-        )
+            random_state=seed, n_jobs=n_jobs, progress=False,
+        )  # fmt: skip
         assert found.trajectory is not None
         geometry = embed(found.trajectory, case.n_components, tol=case.tol, random_state=seed)
         return Outcome(geometry.coordinates, None, found.trajectory, found.n_evaluations)
@@ -174,14 +167,9 @@ class BaselineMethod(Method):
     def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
         """Embed the samples."""
         fitted = baselines.make(
-            self.baseline,
-            n_components=case.n_components,
-            preset=case.preset,
-            tol=case.tol,
-            random_state=seed,
-            n_jobs=n_jobs,
-            **self.options,
-        ).fit(case.ops)
+            self.baseline, n_components=case.n_components, preset=case.preset, tol=case.tol, random_state=seed,
+            n_jobs=n_jobs, **self.options,
+        ).fit(case.ops)  # fmt: skip
         return Outcome(fitted.embedding_, None, getattr(fitted, "trajectory_", None), 1)
 
 

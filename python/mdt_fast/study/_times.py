@@ -1,7 +1,5 @@
 """Diffusion times of the published figures, by data set."""
 
-from __future__ import annotations
-
 # Suffix of names where the authors' code differs from their text. The published numbers are those
 # of the name without it.
 AS_CODED = " (as coded)"

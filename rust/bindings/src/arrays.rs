@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use bytemuck::allocation::cast_vec;
 use bytemuck::cast_slice;
-use mdt_core::Real;
-use mdt_core::ground::csr::Csr;
+use mdt_core::{Csr, Real};
 use numpy::ndarray::{Dimension, aview1};
 use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -22,7 +22,6 @@ pub struct PyEmbedded {
     values: Py<PyArray1<f64>>,
     residuals: Py<PyArray1<f64>>,
     converged: bool,
-    n_applications: usize,
 }
 
 /// Coordinates without functions that carry them to new samples.
@@ -120,7 +119,6 @@ pub fn embed(
             values: found.values.into_pyarray(py).unbind(),
             residuals: found.residuals.into_pyarray(py).unbind(),
             converged: found.converged,
-            n_applications: found.applications,
         })
     })
 }

@@ -24,6 +24,7 @@ mod arrays;
 mod consensus;
 mod contrastive;
 mod embedding;
+mod features;
 mod k_means;
 mod member;
 mod neighbours;
@@ -79,12 +80,12 @@ mod _core {
         embedding::{PyChain, PyCoordinates, PyEmbedded, PyFactor, embed, embed_chains, embed_multiview},
         k_means::{PyKMeans, k_means},
         member::{PyMember, PyPower},
-        neighbours::{PyNeighborTable, knn, knn_approximate, knn_sparse},
-        new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_knn_sparse, cross_rows},
+        neighbours::{PyNeighborTable, knn, knn_approximate},
+        new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
-        quality::{sample_rows, score_labels, silhouette},
+        quality::score_labels,
         search::memory_plan::{PyCandidatePlan, plan_candidates},
-        search::results::{PyClustered, PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched},
+        search::results::{PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched},
         search::scorer::{PyClustering, PyScorer},
         search::strategies::{PyBeam, PyEpsilonGreedy, PyExhaustive, PyMcts, PyRandomSequences, PyStrategy},
         transition::{PyTransition, density_factors},

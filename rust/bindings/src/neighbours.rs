@@ -1,13 +1,12 @@
-//! Nearest neighbours of every row of a view: `knn`, `knn_approximate`, `knn_sparse`.
+//! Nearest neighbours of every row of a view: `knn`, `knn_approximate`.
 
-use mdt_core::Real;
 use mdt_core::graph::neighbours::{ApproximateSettings, Features, Method, Metric, nearest_neighbours};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{PyCsrParts, elements, matrix};
-use crate::precision::{AnyArray2, dispatch};
+use crate::arrays::{elements, matrix};
+use crate::features::{RowsArgument, with_features};
 use crate::run::run;
 
 /// The `k` nearest other points of each of `n` points, by ascending (distance, index).
@@ -38,17 +37,17 @@ fn method(name: &str) -> PyResult<Method> {
     }
 }
 
-fn search<T: Real>(
+fn search(
     py: Python<'_>,
-    points: Features<'_, T>,
-    dimension: usize,
+    x: &RowsArgument<'_>,
     k: usize,
     (metric, method): (Metric, Method),
     n_threads: usize,
 ) -> PyResult<PyNeighborTable> {
-    let n = points.len();
-    let cost = n.saturating_mul(n).saturating_mul(dimension.max(1));
-    let table = run(py, n_threads, cost, |exec| nearest_neighbours(points, k, metric, method, exec))?;
+    let table = with_features!(py, x, points => {
+        let cost = points.n_rows().saturating_mul(points.size());
+        run(py, n_threads, cost, |exec| nearest_neighbours(points, k, metric, method, exec))?
+    });
     Ok(PyNeighborTable {
         indices: matrix(py, bytemuck::allocation::cast_vec(table.indices), k)?,
         distances: matrix(py, table.distances, k)?,
@@ -57,59 +56,29 @@ fn search<T: Real>(
     })
 }
 
-fn search_dense(
-    py: Python<'_>,
-    x: &AnyArray2<'_>,
-    k: usize,
-    how: (Metric, Method),
-    n_threads: usize,
-) -> PyResult<PyNeighborTable> {
-    dispatch!(x, x => {
-        let dimension = x.shape()[1];
-        search(py, Features::Dense { data: elements(x)?, dimension }, dimension, k, how, n_threads)
-    })
-}
-
 /// Find the `k` nearest other rows of every row of `x`.
 #[pyfunction]
-#[pyo3(signature = (x, k, metric, method, n_threads))]
 pub fn knn(
     py: Python<'_>,
-    x: AnyArray2<'_>,
+    x: RowsArgument<'_>,
     k: usize,
     metric: &str,
     method: &str,
     n_threads: usize,
 ) -> PyResult<PyNeighborTable> {
-    search_dense(py, &x, k, (self::metric(metric)?, self::method(method)?), n_threads)
+    search(py, &x, k, (self::metric(metric)?, self::method(method)?), n_threads)
 }
 
 /// Find `k` near other rows of every row of `x`; a share of `recall` of them are the nearest.
 #[pyfunction]
-#[pyo3(signature = (x, k, metric, recall, seed, n_threads))]
 pub fn knn_approximate(
     py: Python<'_>,
-    x: AnyArray2<'_>,
+    x: RowsArgument<'_>,
     k: usize,
     metric: &str,
     recall: f64,
     seed: u64,
     n_threads: usize,
 ) -> PyResult<PyNeighborTable> {
-    search_dense(
-        py,
-        &x,
-        k,
-        (self::metric(metric)?, Method::Approximate(ApproximateSettings { seed, recall })),
-        n_threads,
-    )
-}
-
-/// Find the `k` nearest other rows of every row of a sparse matrix.
-#[pyfunction]
-#[pyo3(signature = (x, k, metric, n_threads))]
-pub fn knn_sparse(x: &Bound<'_, PyCsrParts>, k: usize, metric: &str, n_threads: usize) -> PyResult<PyNeighborTable> {
-    let rows = x.get().to_csr(x.py())?;
-    let dimension = rows.nnz() / rows.n_rows().max(1);
-    search(x.py(), Features::Sparse(&rows), dimension, k, (self::metric(metric)?, Method::Scan), n_threads)
+    search(py, &x, k, (self::metric(metric)?, Method::Approximate(ApproximateSettings { seed, recall })), n_threads)
 }

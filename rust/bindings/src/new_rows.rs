@@ -1,15 +1,15 @@
-//! New samples: `cross_knn` and `cross_knn_sparse` find their edges to the training samples,
-//! `cross_rows` makes their transition rows.
+//! New samples: `cross_knn` finds their edges to the training samples, `cross_rows` makes their
+//! transition rows.
 
-use mdt_core::graph::neighbours::{ChosenBy, CrossTable, Features, Metric, Reach, cross_neighbours};
-use mdt_core::{CrossRows, Real};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use mdt_core::CrossRows;
+use mdt_core::graph::neighbours::{ChosenBy, Features, Reach, cross_neighbours};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arrays::{PyCsrParts, elements, signed, unsigned};
+use crate::features::{OwnedRows, RowsArgument, with_features};
 use crate::neighbours::metric;
-use crate::precision::{AnyArray2, dispatch};
 use crate::run::run;
 use crate::transition::{WidthsArgument, kernel, symmetrize};
 
@@ -46,16 +46,27 @@ fn number_to_side(number: u8) -> PyResult<ChosenBy> {
     }
 }
 
-fn search<T: Real>(
+/// Find the edges from the rows of `new` to the rows of `x`, both dense or both sparse.
+///
+/// `radii` and `last` are the distance and the index of the last neighbour of each row of `x`.
+#[pyfunction]
+#[pyo3(signature = (x, new, *, radii, last, k, metric, n_threads))]
+pub fn cross_knn(
     py: Python<'_>,
-    (x, new): (Features<'_, T>, Features<'_, f64>),
-    reach: Reach<'_>,
+    x: RowsArgument<'_>,
+    new: OwnedRows,
+    radii: PyReadonlyArray1<'_, f64>,
+    last: PyReadonlyArray1<'_, i32>,
     k: usize,
-    metric: Metric,
-    cost: usize,
+    metric: &str,
     n_threads: usize,
 ) -> PyResult<PyCrossTable> {
-    let found: CrossTable = run(py, n_threads, cost, |exec| cross_neighbours(x, reach, new, k, metric, exec))?;
+    let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
+    let (new, metric) = (new.as_features(), self::metric(metric)?);
+    let found = with_features!(py, &x, points => {
+        let cost = points.size().saturating_mul(new.n_rows().max(1));
+        run(py, n_threads, cost, |exec| cross_neighbours(points, reach, new, k, metric, exec))?
+    });
     let sides: Vec<u8> = found.chosen_by.into_iter().map(side_to_number).collect();
     Ok(PyCrossTable {
         edges: Py::new(py, PyCsrParts::from_csr(py, found.distances))?,
@@ -63,50 +74,6 @@ fn search<T: Real>(
         nearest: signed(py, found.nearest),
         scales: found.scales.into_pyarray(py).unbind(),
     })
-}
-
-/// Find the edges from the rows of `new` to the rows of `x`.
-///
-/// `radii` and `last` are the distance and the index of the last neighbour of each row of `x`.
-#[pyfunction]
-#[pyo3(signature = (x, new, *, radii, last, k, metric, n_threads))]
-pub fn cross_knn(
-    py: Python<'_>,
-    x: AnyArray2<'_>,
-    new: PyReadonlyArray2<'_, f64>,
-    radii: PyReadonlyArray1<'_, f64>,
-    last: PyReadonlyArray1<'_, i32>,
-    k: usize,
-    metric: &str,
-    n_threads: usize,
-) -> PyResult<PyCrossTable> {
-    let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
-    let new_points = Features::Dense { data: elements(&new)?, dimension: new.shape()[1] };
-    dispatch!(&x, x => {
-        let points = Features::Dense { data: elements(x)?, dimension: x.shape()[1] };
-        let cost = x.len().saturating_mul(new.shape()[0].max(1));
-        search(py, (points, new_points), reach, k, self::metric(metric)?, cost, n_threads)
-    })
-}
-
-/// Find the edges from the rows of one sparse matrix to the rows of another, as `cross_knn` does.
-#[pyfunction]
-#[pyo3(signature = (x, new, *, radii, last, k, metric, n_threads))]
-pub fn cross_knn_sparse(
-    py: Python<'_>,
-    x: &Bound<'_, PyCsrParts>,
-    new: &Bound<'_, PyCsrParts>,
-    radii: PyReadonlyArray1<'_, f64>,
-    last: PyReadonlyArray1<'_, i32>,
-    k: usize,
-    metric: &str,
-    n_threads: usize,
-) -> PyResult<PyCrossTable> {
-    let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
-    let (x, new) = (x.get().to_csr(py)?, new.get().to_csr(py)?);
-    let cost = x.nnz().saturating_mul(new.n_rows().max(1));
-    let points = (Features::Sparse(&x), Features::Sparse(&new));
-    search(py, points, reach, k, self::metric(metric)?, cost, n_threads)
 }
 
 /// Make the transition rows of new samples from their edges.

@@ -1,6 +1,6 @@
 //! `OperatorSet`: members over stored transition matrices, and the functions of their trajectories.
 
-use mdt_core::{Direction, EntropyOptions, OperatorSet, Pruning, Real, Trajectory};
+use mdt_core::{Direction, EntropyEstimate, EntropyOptions, OperatorSet, Pruning, Real, Trajectory};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
@@ -178,11 +178,11 @@ impl PyOperatorSet {
             let cost = cost_per_column(&trajectory).saturating_mul(columns).saturating_mul(total);
             run(py, n_threads, cost, |exec| trajectory.singular_entropy(&times, &options, exec))?
         });
-        let convert = |e: mdt_core::EntropyEstimate| PyEntropyEstimate {
-            time: e.time,
-            entropy: e.entropy,
-            error: e.error,
-            n_column_steps: e.column_steps,
+        let convert = |EntropyEstimate { time, entropy, error, column_steps: n_column_steps }| PyEntropyEstimate {
+            time,
+            entropy,
+            error,
+            n_column_steps,
         };
         Ok(estimates.into_iter().map(convert).collect())
     }

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use mdt_core::ground::csr::Csr;
-use mdt_core::{OperatorSet, Transition};
+use mdt_core::{Csr, OperatorSet, Transition};
 use numpy::ndarray::{Dimension, Ix1, Ix2};
 use numpy::{Element, PyArrayDescrMethods, PyReadonlyArray, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;

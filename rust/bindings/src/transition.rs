@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use mdt_core::graph::affinity::{Bandwidths, Kernel, Symmetrize, symmetric_affinity};
-use mdt_core::ground::csr::Csr;
-use mdt_core::ground::exec::Exec;
-use mdt_core::{Result, Transition};
+use mdt_core::{Csr, Exec, Result, Transition};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

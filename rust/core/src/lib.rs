@@ -41,9 +41,13 @@ pub mod search;
 pub mod spectral;
 pub mod walk;
 
+// The modules of the crate, too, import these types from here.
 pub use entropy::{EntropyEstimate, EntropyOptions};
 pub use error::{Error, Result};
 pub use graph::new_rows::{CrossRows, cross_rows};
+pub use ground::csr::Csr;
+pub use ground::exec::Exec;
+pub use ground::random::Stream;
 pub use ground::real::Real;
 pub use ground::sparse_step::bytes_moved;
 pub use spectral::linear_map::LinearMap;

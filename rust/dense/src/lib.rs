@@ -36,7 +36,6 @@ product!(f32);
 product!(f64);
 
 /// `left * right`.
-#[must_use]
 pub fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     let mut out = Mat::zeros(left.nrows(), right.ncols());
     f64::multiply(out.as_mut(), Accum::Replace, left, right, 1.0);

@@ -4,8 +4,6 @@ A reader converts a `Request` to `Contents`. No reader loads pickles. Optional a
 imported by the reader that needs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .hdf5 import read_anndata, read_mudata
@@ -14,12 +12,8 @@ from .request import Contents, Request
 from .tables import read_parquet, read_text
 
 READERS: dict[str, Callable[[Request], Contents]] = {
-    ".npy": read_numpy,
-    ".npz": read_numpy,
-    ".csv": read_text,
-    ".csv.gz": read_text,
-    ".tsv": read_text,
-    ".tsv.gz": read_text,
+    **dict.fromkeys((".npy", ".npz"), read_numpy),
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), read_text),
     ".parquet": read_parquet,
     ".h5ad": read_anndata,
     ".h5mu": read_mudata,

@@ -4,8 +4,6 @@ Views are named by their place in the file: "X", "layers/..." and "obsm/...", in
 the name of the modality. Elements are read one by one; elements that are not requested are not read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

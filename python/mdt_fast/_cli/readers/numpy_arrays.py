@@ -1,7 +1,5 @@
 """Reader of arrays that np.save, np.savez and scipy.sparse.save_npz write."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

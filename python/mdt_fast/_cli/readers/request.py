@@ -1,7 +1,5 @@
 """The request to a reader, the contents that it returns, and the errors that it raises."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Readers of tables: CSV, TSV and Parquet. A table is one view; pandas is required."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

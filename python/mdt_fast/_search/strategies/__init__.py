@@ -3,8 +3,6 @@
 A new strategy is one file in this folder and one entry in the list below.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -25,21 +23,9 @@ from .random_sequences import RandomSequences
 from .random_weights import RandomWeights
 
 __all__ = [
-    "CMA",
-    "MCTS",
-    "Beam",
-    "Consensus",
-    "Contrastive",
-    "Direct",
-    "EpsilonGreedy",
-    "Exhaustive",
-    "Given",
-    "Greedy",
-    "Mean",
-    "RandomSequences",
-    "RandomWeights",
-    "Strategy",
-]
+    "CMA", "MCTS", "Beam", "Consensus", "Contrastive", "Direct", "EpsilonGreedy", "Exhaustive", "Given", "Greedy",
+    "Mean", "RandomSequences", "RandomWeights", "Strategy",
+]  # fmt: skip
 
 _REGISTERED: tuple[type[Strategy], ...] = (
     RandomSequences, Beam, Greedy, EpsilonGreedy, MCTS, Exhaustive,

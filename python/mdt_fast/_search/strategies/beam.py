@@ -1,7 +1,5 @@
 """Beam search over sequences, and the greedy search, which is a beam of width one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Greedy search over sequences with random steps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

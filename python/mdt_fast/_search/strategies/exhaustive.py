@@ -1,7 +1,5 @@
 """All sequences up to a length."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Weights as logits, for strategies that optimise over all real numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

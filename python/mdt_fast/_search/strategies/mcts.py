@@ -1,7 +1,5 @@
 """Monte Carlo tree search over sequences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -16,12 +16,5 @@ from ._results import write_results
 from ._runs import QUICK, WHOLE, run_paper
 
 __all__ = [
-    "QUICK",
-    "WHOLE",
-    "PublishedScore",
-    "compare",
-    "published_score",
-    "published_time",
-    "run_paper",
-    "write_results",
-]
+    "QUICK", "WHOLE", "PublishedScore", "compare", "published_score", "published_time", "run_paper", "write_results",
+]  # fmt: skip

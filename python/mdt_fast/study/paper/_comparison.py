@@ -1,7 +1,5 @@
 """Compare the cells of a study with the published ones, and explain the cells that differ."""
 
-from __future__ import annotations
-
 import functools
 import re
 import tomllib

@@ -15,8 +15,6 @@ J. Venna and S. Kaski (2001), Neighborhood preservation in nonlinear projection 
 doi:10.1007/3-540-44668-0_68 (trustworthiness; continuity swaps the two spaces).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Figure of a manifold: its views, and the embedding of every method, coloured by the target."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,11 +1,8 @@
 """Figures of the published study."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,29 +21,21 @@ _PANEL = (3.4, 2.7)
 _COLUMNS = 4
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A matplotlib figure and the name of its file."""
-
-    name: str
-    figure: Any
-
-
-def draw_all(study: PaperStudy) -> Iterator[Picture]:
-    """Yield every figure."""
+def draw_all(study: PaperStudy) -> Iterator[tuple[str, Any]]:
+    """Yield the name of every figure and the figure."""
     table = study.tables["published"]
-    yield Picture("prr", _draw_prr(table))
-    yield Picture("views", _draw_views(table))
+    yield "prr", _draw_prr(table)
+    yield "views", _draw_views(table)
     for name, curves in study.noise.items():
-        yield Picture(f"noise-{name}", _draw_noise(name, study.profile.noise, curves))
-        yield Picture(f"views-{name}", _draw_noisy_views(study.profile.noise, curves, name))
-    yield Picture("entropy", _draw_entropies(study))
+        yield f"noise-{name}", _draw_noise(name, study.profile.noise, curves)
+        yield f"views-{name}", _draw_noisy_views(study.profile.noise, curves, name)
+    yield "entropy", _draw_entropies(study)
     if study.lengths is not None:
-        yield Picture("lengths", _draw_lengths(study.lengths))
+        yield "lengths", _draw_lengths(study.lengths)
     if study.tree is not None:
-        yield Picture("tree", _draw_tree(study.tree))
+        yield "tree", _draw_tree(study.tree)
     for result in study.manifolds:
-        yield Picture(manifold_name(result), draw_manifold(result))
+        yield manifold_name(result), draw_manifold(result)
 
 
 def manifold_name(result: ManifoldResult) -> str:

@@ -5,8 +5,6 @@
 not percent). The runs of beam and direct are starts of k-means on the answer of one search.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from dataclasses import dataclass

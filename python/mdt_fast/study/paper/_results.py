@@ -1,7 +1,5 @@
 """Write the published study as a document, results.md, with tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
@@ -47,11 +45,11 @@ def write_results(study: PaperStudy, folder: Path, command: str) -> list[Path]:
 
     (folder / IMAGES).mkdir(parents=True, exist_ok=True)
     written, pictures = [], {}
-    for picture in draw_all(study):
-        path = folder / IMAGES / f"{picture.name}.png"
-        picture.figure.savefig(path, dpi=_DPI)
-        plt.close(picture.figure)
-        pictures[picture.name] = f"![{picture.name}]({IMAGES}/{picture.name}.png)"
+    for name, figure in draw_all(study):
+        path = folder / IMAGES / f"{name}.png"
+        figure.savefig(path, dpi=_DPI)
+        plt.close(figure)
+        pictures[name] = f"![{name}]({IMAGES}/{name}.png)"
         written.append(path)
     for preset, table in study.tables.items():
         written += table.save_tables(folder / "tables" / (preset or "text"))

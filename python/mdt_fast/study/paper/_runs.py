@@ -1,7 +1,5 @@
 """Run the published study on the data sets that can be loaded."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field

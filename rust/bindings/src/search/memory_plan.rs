@@ -1,6 +1,6 @@
 //! `plan_candidates`: the memory that the evaluation of candidates takes.
 
-use mdt_core::search::plan_candidates as plan;
+use mdt_core::search::{self, CandidatePlan};
 use pyo3::prelude::*;
 
 /// Estimated bytes, stage by stage, and the number of candidates evaluated at the same time.
@@ -15,7 +15,6 @@ pub struct PyCandidatePlan {
 
 /// Estimate the memory that the evaluation of candidates takes beside the operators.
 #[pyfunction]
-#[pyo3(signature = (n_samples, operator_bytes, n_components, item_size, n_threads))]
 pub fn plan_candidates(
     n_samples: usize,
     operator_bytes: u64,
@@ -23,12 +22,7 @@ pub fn plan_candidates(
     item_size: usize,
     n_threads: usize,
 ) -> PyCandidatePlan {
-    let plan = plan(n_samples, operator_bytes, n_components, item_size, n_threads);
-    PyCandidatePlan {
-        reordered_operators: plan.reordered_operators,
-        solver: plan.solver,
-        coordinates_and_labels: plan.coordinates_and_labels,
-        starting_block: plan.starting_block,
-        at_once: plan.at_once,
-    }
+    let CandidatePlan { reordered_operators, solver, coordinates_and_labels, starting_block, at_once } =
+        search::plan_candidates(n_samples, operator_bytes, n_components, item_size, n_threads);
+    PyCandidatePlan { reordered_operators, solver, coordinates_and_labels, starting_block, at_once }
 }

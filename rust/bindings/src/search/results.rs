@@ -1,6 +1,6 @@
 //! Results of searches: scored sequences, evaluated candidates, a clustered trajectory.
 
-use mdt_core::search::{Halt, Node, Score, SearchOutcome};
+use mdt_core::search::{Evaluation, Halt, Node, SearchOutcome};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
@@ -61,7 +61,7 @@ pub struct PyEvaluated {
 }
 
 impl PyEvaluated {
-    pub fn new(py: Python<'_>, score: Score, labels: Option<Vec<u32>>) -> Self {
+    pub fn new(py: Python<'_>, Evaluation { score, labels }: Evaluation) -> Self {
         Self { score: score.value, seconds: score.seconds, labels: labels.map(|labels| signed(py, labels)) }
     }
 }
@@ -72,12 +72,4 @@ impl PyEvaluated {
 pub struct PyEvaluatedBatch {
     pub candidates: Vec<Option<Py<PyEvaluated>>>,
     pub n_unconverged: usize,
-}
-
-/// Labels and coordinates of a trajectory.
-#[pyclass(name = "Clustered", module = "mdt_fast._core", frozen, get_all)]
-pub struct PyClustered {
-    pub labels: Py<PyArray1<i32>>,
-    pub coordinates: Py<PyAny>,
-    pub converged: bool,
 }

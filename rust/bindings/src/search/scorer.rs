@@ -5,23 +5,20 @@ use std::time::{Duration, Instant};
 
 use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
-use mdt_core::graph::neighbours::Features;
-use mdt_core::ground::csr::Csr;
-use mdt_core::ground::exec::Exec;
 use mdt_core::search::{
-    self, Answer, Clustered, Clustering, Evaluator, Halt, LabelledScore, Quality, Score, ScoreFunction, ScoredView,
-    ViewRows,
+    self, Answer, Clustered, Clustering, Evaluator, Halt, Quality, Score, ScoreFunction, ScoredView, ViewRows,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
-use mdt_core::{Error, OperatorSet, Real};
-use numpy::{Element, PyReadonlyArray2, PyUntypedArrayMethods};
+use mdt_core::{Error, Exec, OperatorSet, Real};
+use numpy::{Element, PyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::callbacks::{answer_one, refuse_all, request};
-use super::results::{PyClustered, PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched};
+use super::results::{PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched};
 use super::strategies::PyStrategy;
-use crate::arrays::{PyCsrParts, elements, matrix, signed};
+use crate::arrays::{elements, signed};
+use crate::features::OwnedRows;
 use crate::operator_set::{PyOperatorSet, trajectory};
 use crate::precision::dispatch;
 use crate::quality::criterion;
@@ -61,27 +58,6 @@ impl PyClustering {
     }
 }
 
-/// Features of one view.
-#[derive(FromPyObject)]
-enum FeaturesArgument<'py> {
-    Sparse(Bound<'py, PyCsrParts>),
-    Dense(PyReadonlyArray2<'py, f64>),
-}
-
-enum OwnedFeatures {
-    Sparse(Csr<f64>),
-    Dense(Vec<f64>, usize),
-}
-
-impl FeaturesArgument<'_> {
-    fn copied(&self) -> PyResult<OwnedFeatures> {
-        Ok(match self {
-            Self::Sparse(parts) => OwnedFeatures::Sparse(parts.get().to_csr(parts.py())?),
-            Self::Dense(x) => OwnedFeatures::Dense(elements(x)?.to_vec(), x.shape()[1]),
-        })
-    }
-}
-
 /// The source of the scores.
 enum Source {
     Criterion(Criterion),
@@ -94,7 +70,7 @@ impl Source {
         match quality.extract::<String>() {
             Err(_) => Ok(Self::Function(quality.clone().unbind())),
             Ok(name) if name == "contrastive" => Ok(Self::Contrastive),
-            Ok(name) => criterion(&name).map(Self::Criterion),
+            Ok(name) => criterion(&name, None).map(Self::Criterion),
         }
     }
 }
@@ -110,7 +86,7 @@ pub struct PyScorer {
     source: Source,
     clustering: Option<Clustering>,
     view_weights: Vec<f64>,
-    features: Vec<OwnedFeatures>,
+    features: Vec<OwnedRows>,
     memory_budget: usize,
     n_threads: usize,
 }
@@ -124,11 +100,10 @@ impl PyScorer {
         quality: &Bound<'_, PyAny>,
         clustering: Option<PyRef<'_, PyClustering>>,
         view_weights: Vec<f64>,
-        features: Vec<FeaturesArgument<'_>>,
+        features: Vec<OwnedRows>,
         memory_budget: usize,
         n_threads: usize,
     ) -> PyResult<Self> {
-        let features = features.iter().map(FeaturesArgument::copied).collect::<PyResult<_>>()?;
         let (source, clustering) = (Source::new(quality)?, clustering.map(|how| how.0.clone()));
         Ok(Self { operators, source, clustering, view_weights, features, memory_budget, n_threads })
     }
@@ -181,30 +156,22 @@ impl PyScorer {
         let weights = candidates.iter().map(|w| Ok(elements(w)?.to_vec())).collect::<PyResult<Vec<_>>>()?;
         let (found, n_unconverged) = dispatch!(&self.operators.bind(py).get().0, set => {
             self.with_evaluator(set, deadline, watch, |evaluator, exec| {
-                let found: Vec<_> = if with_labels {
-                    let labelled = evaluator.label_weights(&weights, exec)?.into_iter();
-                    labelled.map(|each| each.map(|LabelledScore { score, labels }| (score, Some(labels)))).collect()
-                } else {
-                    let scores = evaluator.score_weights(&weights, exec)?.into_iter();
-                    scores.map(|each| each.map(|score| (score, None))).collect()
-                };
+                let found = evaluator.score_weights(&weights, with_labels, exec)?;
                 Ok((found, evaluator.unconverged()))
             })
         })?;
-        let convert = |(score, labels)| Py::new(py, PyEvaluated::new(py, score, labels));
+        let convert = |evaluation| Py::new(py, PyEvaluated::new(py, evaluation));
         let candidates = found.into_iter().map(|each| each.map(convert).transpose()).collect::<PyResult<_>>()?;
         Ok(PyEvaluatedBatch { candidates, n_unconverged })
     }
 
-    /// Return labels and coordinates of a trajectory given by its weights; None without a
-    /// clustering.
-    fn cluster(&self, py: Python<'_>, weights: PyReadonlyArray2<'_, f64>) -> PyResult<Option<PyClustered>> {
+    /// Return the labels of a trajectory given by its weights; None without a clustering.
+    fn cluster(&self, py: Python<'_>, weights: PyReadonlyArray2<'_, f64>) -> PyResult<Option<Py<PyArray1<i32>>>> {
         let Some(how) = &self.clustering else { return Ok(None) };
         dispatch!(&self.operators.bind(py).get().0, set => {
             let trajectory = trajectory(set, &weights)?;
             let found = run(py, self.n_threads, usize::MAX, |exec| how.of(&trajectory, Start::Random, exec))?;
-            let coordinates = matrix(py, found.coordinates, how.embedding.n_components)?.into_any();
-            Ok(Some(PyClustered { labels: signed(py, found.labels), coordinates, converged: found.converged }))
+            Ok(Some(signed(py, found.labels)))
         })
     }
 }
@@ -264,13 +231,8 @@ impl PyScorer {
     }
 
     fn views(&self) -> Vec<ScoredView<'_>> {
-        let rows = |view: usize| match self.features.get(view) {
-            None => ViewRows::Walk(view),
-            Some(OwnedFeatures::Sparse(rows)) => ViewRows::Features(Features::Sparse(rows)),
-            Some(OwnedFeatures::Dense(data, dimension)) => {
-                ViewRows::Features(Features::Dense { data, dimension: *dimension })
-            }
-        };
+        let features = |view: usize| self.features.get(view).map(|rows| ViewRows::Features(rows.as_features()));
+        let rows = |view: usize| features(view).unwrap_or(ViewRows::Walk(view));
         self.view_weights.iter().enumerate().map(|(view, &weight)| ScoredView { rows: rows(view), weight }).collect()
     }
 }

@@ -4,11 +4,9 @@ use super::leading::{Leading, leading_values};
 use super::moments::Moments;
 use super::quadrature::{ProbeSettings, Quadrature, quadratures};
 use crate::ground::block::Reuse;
-use crate::ground::exec::Exec;
 use crate::ground::tall::random_signs;
 use crate::reorder::in_cache_order;
-use crate::walk::trajectory::Trajectory;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result, Trajectory};
 
 /// First key of the random streams of the sketch. The probes count from 0.
 const SKETCH_KEY: u64 = 1 << 32;

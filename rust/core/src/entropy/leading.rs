@@ -11,12 +11,9 @@
 //! Reference for the sketch: Halko, Martinsson and Tropp 2011, doi:10.1137/090771806.
 
 use super::moments::Moments;
-use crate::ground::exec::Exec;
 use crate::ground::tall::{TallBlock, product, range_basis, singular_values};
 use crate::spectral::linear_map::image;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Real, Result};
+use crate::{Direction, Exec, Real, Result, Trajectory};
 
 /// Singular values below this fraction of the largest leave the sketch. At later times they are
 /// smaller still, and the quadrature estimates them well enough.

@@ -20,14 +20,11 @@
 use super::gauss::gauss_rule;
 use super::leading::Leading;
 use super::moments::Moments;
-use crate::ground::exec::Exec;
 use crate::ground::tall::{
     TallBlock, TallRef, add_product, add_scaled_columns, gram, random_signs, scale_columns, squared_norms,
 };
 use crate::spectral::linear_map::image;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Real, Result};
+use crate::{Direction, Exec, Real, Result, Trajectory};
 
 /// Settings of the probes of one time.
 pub(super) struct ProbeSettings {
@@ -41,7 +38,6 @@ pub(super) struct ProbeSettings {
 }
 
 /// `z^T f z` for each probe and its distance to the nearer of the two rules that it is mixed from.
-#[derive(Debug)]
 pub(super) struct Quadrature {
     pub moments: Vec<Moments>,
     pub gaps: Vec<Moments>,

@@ -16,9 +16,8 @@
 //! Reference for the adaptive kernel: Zelnik-Manor and Perona, "Self-tuning spectral clustering",
 //! 2004.
 
-use crate::ground::csr::{Csr, RowBlock};
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::ground::csr::RowBlock;
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// Rows that one thread processes at a time.
 const ROWS_PER_BLOCK: usize = 4096;

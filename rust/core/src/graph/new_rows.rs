@@ -13,9 +13,8 @@
 
 use crate::graph::affinity::{Bandwidths, Kernel, Symmetrize};
 use crate::graph::neighbours::ChosenBy;
-use crate::ground::csr::{Csr, RowBlock, sum_segments};
-use crate::ground::exec::Exec;
-use crate::{Error, Result};
+use crate::ground::csr::{RowBlock, sum_segments};
+use crate::{Csr, Error, Exec, Result};
 
 /// Rows that one thread processes at a time.
 const ROWS_PER_BLOCK: usize = 1024;

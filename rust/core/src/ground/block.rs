@@ -104,7 +104,6 @@ impl Drop for Mapping {
 }
 
 /// While one of these exists, more memory of dropped blocks is kept for later ones.
-#[derive(Debug)]
 pub(crate) struct Reuse(());
 
 impl Reuse {

@@ -1,8 +1,7 @@
 //! Sparse matrices in compressed rows, with 32-bit columns and 64-bit row pointers: more than 2^31
 //! entries fit.
 
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 
 /// Largest number of rows or columns: SciPy reads the indices as signed 32-bit integers.
 pub const MAX_SIZE: usize = i32::MAX as usize;
@@ -50,56 +49,47 @@ impl<T: Real> Csr<T> {
     }
 
     /// Number of rows.
-    #[must_use]
     pub fn n_rows(&self) -> usize {
         self.indptr.len() - 1
     }
 
     /// Number of columns.
-    #[must_use]
     pub fn n_cols(&self) -> usize {
         self.n_cols
     }
 
     /// Number of stored entries.
-    #[must_use]
     pub fn nnz(&self) -> usize {
         self.indices.len()
     }
 
     /// Row pointers.
-    #[must_use]
     pub fn indptr(&self) -> &[u64] {
         &self.indptr
     }
 
     /// Column indices, row after row.
-    #[must_use]
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
     /// Values, row after row.
-    #[must_use]
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
     /// The range of entries that row `i` occupies.
-    #[must_use]
     #[inline(always)]
     pub fn range(&self, i: usize) -> std::ops::Range<usize> {
         self.indptr[i] as usize..self.indptr[i + 1] as usize
     }
 
     /// Number of entries of some rows.
-    #[must_use]
     pub fn entries_of(&self, rows: std::ops::Range<usize>) -> usize {
         (self.indptr[rows.end] - self.indptr[rows.start]) as usize
     }
 
     /// Columns and values of row `i`.
-    #[must_use]
     #[inline(always)]
     pub fn row(&self, i: usize) -> (&[u32], &[T]) {
         let range = self.range(i);
@@ -113,7 +103,6 @@ impl<T: Real> Csr<T> {
     }
 
     /// Row pointers, columns and values.
-    #[must_use]
     pub fn into_parts(self) -> (Vec<u64>, Vec<u32>, Vec<T>) {
         (self.indptr, self.indices, self.values)
     }
@@ -225,7 +214,6 @@ pub(crate) fn sum_segments<T: Real>(values: &[T]) -> f64 {
 }
 
 /// Consecutive rows of a matrix under construction, each with ascending distinct columns.
-#[derive(Debug)]
 pub(crate) struct RowBlock<T> {
     pub lengths: Vec<u32>,
     pub indices: Vec<u32>,

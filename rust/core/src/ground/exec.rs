@@ -29,13 +29,11 @@ pub struct Exec {
 
 impl Exec {
     /// Runs on `threads` threads (at least one) until `stop` is true.
-    #[must_use]
     pub fn new(threads: usize, stop: Arc<AtomicBool>) -> Self {
         Self { threads: threads.max(1), stop, pool: OnceLock::new() }
     }
 
     /// Runs on `threads` threads and cannot be stopped.
-    #[must_use]
     pub fn with_threads(threads: usize) -> Self {
         Self::new(threads, Arc::default())
     }
@@ -53,7 +51,6 @@ impl Exec {
     }
 
     /// Number of threads.
-    #[must_use]
     pub fn threads(&self) -> usize {
         self.threads
     }

@@ -4,9 +4,8 @@
 //! Distances in the frame are the given distances times `2^-e`. The largest coordinate is about 1,
 //! so squares neither overflow nor vanish. The mean is near 0, so a common offset costs no digits.
 
-use crate::ground::exec::Exec;
 use crate::ground::tall::{TallRef, column_sums};
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 
 /// Rows that one thread takes at a time.
 const ROWS_PER_PIECE: usize = 4096;

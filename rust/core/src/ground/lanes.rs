@@ -7,9 +7,8 @@
 //! sums fill half of the AVX2 registers, and three instructions per sum hide the latency of the
 //! additions.
 
-use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Points in a block.
 pub(crate) const LANES: usize = 8;
@@ -23,7 +22,6 @@ const BLOCKS_PER_PIECE: usize = 512;
 pub(crate) type Lane = [f64; LANES];
 
 /// Points of a [`Frame`] in blocks. Places without a point are at the origin.
-#[derive(Debug)]
 pub(crate) struct Lanes {
     data: Vec<f64>,
     dimension: usize,

@@ -12,7 +12,6 @@ pub struct Stream(Pcg64);
 
 impl Stream {
     /// The stream with this key under `seed`.
-    #[must_use]
     pub fn new(seed: u64, key: u64) -> Self {
         Self(Pcg64::seed_from_u64(mix(seed ^ mix(key))))
     }
@@ -47,7 +46,6 @@ impl Stream {
 }
 
 /// Spreads nearby numbers over all bits (the finaliser of `SplitMix64`).
-#[must_use]
 pub fn mix(key: u64) -> u64 {
     let key = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

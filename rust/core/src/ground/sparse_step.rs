@@ -20,10 +20,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
 use crate::ground::prefetch::prefetch;
-use crate::{Real, Result};
+use crate::{Csr, Exec, Real, Result};
 
 /// Number of entries between a prefetch and its use.
 const PREFETCH_AHEAD: usize = 24;
@@ -40,7 +38,6 @@ static BYTES_MOVED: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes that all steps of this process have moved, from memory or cache: entries x (index + value
 /// + columns) + output. Compared with the bandwidth of the memory in benchmarks.
-#[must_use]
 pub fn bytes_moved() -> u64 {
     BYTES_MOVED.load(Ordering::Relaxed)
 }
@@ -107,51 +104,34 @@ pub(crate) fn step_rows<T: Real>(
     let entries: usize = terms.iter().map(|t| t.matrix.entries_of(rows.clone())).sum();
     let bytes = entries * (size_of::<u32>() + (1 + cols) * size_of::<T>()) + size_of_val(out);
     BYTES_MOVED.fetch_add(bytes as u64, Ordering::Relaxed);
-    pulp::Arch::new().dispatch(StepRows { terms, remainder, cols, first, out });
+    write_rows(terms, remainder, cols, first, out);
 }
 
 /// The work of [`step_rows`], compiled for each vector width and chosen at run time.
 ///
-/// A struct and not a closure: the compiler may leave the caller of a closure at the smallest
-/// width.
-struct StepRows<'a, T> {
-    terms: &'a [Term<'a, T>],
-    remainder: Remainder<'a, T>,
+/// Not a closure: the compiler may leave the caller of a closure at the smallest width.
+#[pulp::with_simd(write_rows = pulp::Arch::new())]
+#[inline(always)]
+fn write_rows_simd<S: pulp::Simd, T: Real>(
+    _: S,
+    terms: &[Term<'_, T>],
+    remainder: Remainder<'_, T>,
     cols: usize,
     first: usize,
-    out: &'a mut [T],
-}
-
-impl<T: Real> pulp::WithSimd for StepRows<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { terms, remainder, cols, first, out } = self;
-        for (i, row) in out.chunks_exact_mut(cols).enumerate() {
-            let i = first + i;
-            let mut from = 0;
-            while cols - from >= 32 {
-                tile::<T, 32>(terms, remainder, cols, i, from, row);
-                from += 32;
-            }
-            if cols - from >= 16 {
-                tile::<T, 16>(terms, remainder, cols, i, from, row);
-                from += 16;
-            }
-            if cols - from >= 8 {
-                tile::<T, 8>(terms, remainder, cols, i, from, row);
-                from += 8;
-            }
-            if cols - from >= 4 {
-                tile::<T, 4>(terms, remainder, cols, i, from, row);
-                from += 4;
-            }
-            while from < cols {
-                tile::<T, 1>(terms, remainder, cols, i, from, row);
-                from += 1;
-            }
+    out: &mut [T],
+) {
+    for (i, row) in out.chunks_exact_mut(cols).enumerate() {
+        let i = first + i;
+        let mut from = 0;
+        macro_rules! tiles {
+            ($($width:literal),*) => {
+                $(while cols - from >= $width {
+                    tile::<T, $width>(terms, remainder, cols, i, from, row);
+                    from += $width;
+                })*
+            };
         }
+        tiles!(32, 16, 8, 4, 1);
     }
 }
 

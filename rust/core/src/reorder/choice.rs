@@ -15,13 +15,10 @@
 //! turn, panels of 32 columns and one transposed walk at a time.)
 
 use crate::ground::csr::NOWHERE;
-use crate::ground::exec::Exec;
 use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::{Remainder, sparse_step};
 use crate::ground::tall::{TallBlock, column_means, random_signs};
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::transition::Direction;
-use crate::{Real, Result};
+use crate::{Direction, Exec, OperatorSet, Real, Result};
 
 /// Number of random vectors, one bit of a region each.
 const VECTORS: usize = 8;

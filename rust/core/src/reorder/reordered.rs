@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::ground::exec::Exec;
 use crate::reorder::choice::best_permutation;
-use crate::walk::operator_set::{OperatorSet, ReorderedSet};
-use crate::{Real, Result};
+use crate::walk::operator_set::ReorderedSet;
+use crate::{Exec, OperatorSet, Real, Result};
 
 /// Sets with fewer points are not reordered: a block of 16 doubles per point fits the cache.
 pub(crate) const LARGE: usize = 1 << 14;

@@ -1,12 +1,9 @@
 //! Candidates: trajectories that a search scores.
 
 use super::Sequence;
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::{Real, Result};
+use crate::{OperatorSet, Real, Result, Trajectory};
 
 /// A trajectory, given by its sequence or by its weights.
-#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Candidate {
     /// One member at each step.
     Sequence(Sequence),
@@ -25,20 +22,14 @@ impl Candidate {
 
     /// The name used in messages: the sequence if each step has one member, else the weights.
     pub fn name(&self, n_members: usize) -> String {
-        let members = match self {
-            Self::Sequence(sequence) => Some(sequence.iter().copied().map(usize::from).collect()),
+        let list = |members: Vec<String>| format!("({})", members.join(", "));
+        match self {
+            Self::Sequence(sequence) => list(sequence.iter().map(ToString::to_string).collect()),
             Self::Weights(weights) => {
-                let member = |row: &[f64]| row.iter().position(|&w| w == 1.0);
-                weights.chunks(n_members).map(member).collect::<Option<Vec<_>>>()
-            }
-        };
-        match (members, self) {
-            (None, Self::Weights(weights)) => {
-                format!("with the weights {:?}", weights.chunks(n_members).collect::<Vec<_>>())
-            }
-            (members, _) => {
-                let names: Vec<String> = members.iter().flatten().map(ToString::to_string).collect();
-                format!("({})", names.join(", "))
+                let rows: Vec<&[f64]> = weights.chunks(n_members).collect();
+                let member = |row: &&[f64]| row.iter().position(|&w| w == 1.0).map(|member| member.to_string());
+                let members: Option<Vec<String>> = rows.iter().map(member).collect();
+                members.map_or_else(|| format!("with the weights {rows:?}"), list)
             }
         }
     }

@@ -3,15 +3,11 @@
 //! Coordinates are computed to the accuracy that distances need: a coordinate that is small next to
 //! the first hardly changes a label.
 
-use crate::Real;
-use crate::Result;
 use crate::cluster::damping::damp_rows;
 use crate::cluster::k_means::{KMeansSettings, k_means};
-use crate::ground::exec::Exec;
 use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::{Decomposition, EmbeddingSettings, Start, embed_in_order};
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
+use crate::{Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Settings of the embedding and of k-means.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,13 +18,10 @@ use super::quality::Quality;
 use super::tree::rank;
 use super::{Score, Scorer, Sequence};
 use crate::ground::block::{Block, Reuse};
-use crate::ground::exec::{Exec, lock};
+use crate::ground::exec::lock;
 use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::{Start, random_start, start_columns};
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Up to this many points, each thread evaluates a candidate of its own: a quarter faster at 10,000
 /// points, a tenth at 30,000. Above, the threads share one candidate, because several would compete
@@ -34,13 +31,13 @@ pub(super) const SIDE_BY_SIDE: usize = 1 << 15;
 /// Called with each candidate sequence as soon as it is scored, from any thread.
 pub type Observer<'a> = dyn Fn(&[u16], Score) + Sync + 'a;
 
-/// A score and the labels that have it, in the given order of the points.
+/// The result for one candidate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LabelledScore {
+pub struct Evaluation {
     /// The score.
     pub score: Score,
-    /// Cluster of each point.
-    pub labels: Vec<u32>,
+    /// Cluster of each point; None if the quality has no clustering or if labels were not requested.
+    pub labels: Option<Vec<u32>>,
 }
 
 /// Scores trajectories of one operator set.
@@ -54,33 +51,15 @@ pub struct Evaluator<'a, T> {
     on_scored: &'a Observer<'a>,
     best: Mutex<Option<Best>>,
     scored: AtomicUsize,
-    solved: AtomicUsize,
     unconverged: AtomicUsize,
     _reuse: Reuse,
 }
 
-/// The best candidate so far, with its labels in the solver's order.
+/// The best sequence so far, with its labels in the solver's order.
 struct Best {
-    candidate: Candidate,
+    sequence: Sequence,
     value: f64,
     labels: Vec<u32>,
-}
-
-impl Best {
-    /// The order of [`rank`]: the best sequence of a search is the one that is kept.
-    fn is_worse_than(&self, candidate: &Candidate, value: f64) -> bool {
-        match (candidate, &self.candidate) {
-            (Candidate::Sequence(new), Candidate::Sequence(kept)) => rank((value, new), (self.value, kept)).is_lt(),
-            _ => value > self.value,
-        }
-    }
-}
-
-/// The result for one candidate.
-struct Evaluation {
-    score: Score,
-    /// In the solver's order; None if the quality has no clustering.
-    labels: Option<Vec<u32>>,
 }
 
 impl<'a, T: Real> Evaluator<'a, T> {
@@ -112,7 +91,6 @@ impl<'a, T: Real> Evaluator<'a, T> {
             on_scored,
             best: Mutex::new(None),
             scored: AtomicUsize::new(0),
-            solved: AtomicUsize::new(0),
             unconverged: AtomicUsize::new(0),
             _reuse: Reuse::new(),
         })
@@ -123,53 +101,39 @@ impl<'a, T: Real> Evaluator<'a, T> {
         self.unconverged.load(Ordering::Relaxed)
     }
 
-    /// Number of embeddings computed so far.
-    pub fn solved(&self) -> usize {
-        self.solved.load(Ordering::Relaxed)
-    }
-
     /// The labels of a sequence; None if the quality has no clustering.
     ///
-    /// The labels of the best candidate so far are kept; those of any other are computed again.
+    /// The labels of the best sequence so far are kept; those of any other are computed again.
     pub fn labels_of(&self, sequence: &[u16], exec: &Exec) -> Result<Option<Vec<u32>>> {
-        self.labels(&Candidate::Sequence(sequence.to_vec()), exec)
-    }
-
-    /// As [`Self::labels_of`], for a trajectory given by its weights.
-    pub fn labels_of_weights(&self, weights: &[f64], exec: &Exec) -> Result<Option<Vec<u32>>> {
-        self.labels(&Candidate::Weights(weights.to_vec()), exec)
-    }
-
-    fn labels(&self, candidate: &Candidate, exec: &Exec) -> Result<Option<Vec<u32>>> {
-        let kept =
-            lock(&self.best).as_ref().filter(|best| best.candidate == *candidate).map(|best| best.labels.clone());
-        let labels = match kept {
-            Some(labels) => Some(labels),
-            None => self.cluster(candidate, &candidate.trajectory(self.set)?, exec)?.map(|clustered| clustered.labels),
+        let kept = lock(&self.best).as_ref().filter(|best| best.sequence == sequence).map(|best| best.labels.clone());
+        let labels = if kept.is_none() {
+            let candidate = Candidate::Sequence(sequence.to_vec());
+            self.cluster(&candidate, &candidate.trajectory(self.set)?, exec)?.map(|clustered| clustered.labels)
+        } else {
+            kept
         };
         labels.map(|labels| in_given_order(self.set, labels, exec)).transpose()
     }
 
-    fn keep_if_best(&self, candidate: &Candidate, value: f64, labels: &[u32]) {
+    /// Keeps the first sequence in the order of [`rank`], which is the answer of a search.
+    fn keep_if_best(&self, sequence: &Sequence, value: f64, labels: Vec<u32>) {
         let mut best = lock(&self.best);
-        if best.as_ref().is_none_or(|best| best.is_worse_than(candidate, value)) {
-            *best = Some(Best { candidate: candidate.clone(), value, labels: labels.to_vec() });
+        if best.as_ref().is_none_or(|best| rank((value, sequence), (best.value, &best.sequence)).is_lt()) {
+            *best = Some(Best { sequence: sequence.clone(), value, labels });
         }
     }
 
     /// Scores trajectories given by their weights; None for those not reached before a stop.
-    pub fn score_weights(&self, candidates: &[Vec<f64>], exec: &Exec) -> Result<Vec<Option<Score>>> {
-        self.each(candidates.len(), exec, |i, exec| {
-            Ok(self.evaluate(&Candidate::Weights(candidates[i].clone()), exec)?.score)
-        })
-    }
-
-    /// As [`Self::score_weights`], with labels; an error if the quality has no clustering.
-    pub fn label_weights(&self, candidates: &[Vec<f64>], exec: &Exec) -> Result<Vec<Option<LabelledScore>>> {
+    pub fn score_weights(
+        &self,
+        candidates: &[Vec<f64>],
+        with_labels: bool,
+        exec: &Exec,
+    ) -> Result<Vec<Option<Evaluation>>> {
         self.each(candidates.len(), exec, |i, exec| {
             let Evaluation { score, labels } = self.evaluate(&Candidate::Weights(candidates[i].clone()), exec)?;
-            let labels = labels.ok_or_else(|| Error::Invalid("expected labels, got none".into()))?;
-            Ok(LabelledScore { score, labels: in_given_order(self.set, labels, exec)? })
+            let labels = labels.filter(|_| with_labels);
+            Ok(Evaluation { score, labels: labels.map(|labels| in_given_order(self.set, labels, exec)).transpose()? })
         })
     }
 
@@ -202,6 +166,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         }
     }
 
+    /// Scores a candidate; the labels are in the solver's order.
     fn evaluate(&self, candidate: &Candidate, exec: &Exec) -> Result<Evaluation> {
         let began = Instant::now();
         let trajectory = candidate.trajectory(self.set)?;
@@ -213,10 +178,8 @@ impl<'a, T: Real> Evaluator<'a, T> {
             return Err(Error::Invalid(message));
         }
         let score = Score { value, seconds: began.elapsed().as_secs_f64() };
-        if let Some(Clustered { labels, converged, .. }) = &clustered {
-            self.unconverged.fetch_add(usize::from(!converged), Ordering::Relaxed);
-            self.keep_if_best(candidate, value, labels);
-        }
+        let is_unconverged = clustered.as_ref().is_some_and(|clustered| !clustered.converged);
+        self.unconverged.fetch_add(usize::from(is_unconverged), Ordering::Relaxed);
         Ok(Evaluation { score, labels: clustered.map(|clustered| clustered.labels) })
     }
 
@@ -236,17 +199,14 @@ impl<'a, T: Real> Evaluator<'a, T> {
             image = self.image(sequence, block, exec)?;
             start = Start::Applied { block, image: &image };
         }
-        self.solved.fetch_add(1, Ordering::Relaxed);
         clustering.in_solver_order(trajectory, start, exec).map(Some)
     }
 
     /// The starting block `X`; None if the solver needs none.
     fn start(&self, exec: &Exec) -> Result<Option<&[T]>> {
         if self.start.get().is_none() {
-            let made = match self.quality.clustering() {
-                Some(how) => random_start(self.set.n(), how.embedding.rank(), how.embedding.seed, exec)?,
-                None => None,
-            };
+            let how = self.quality.clustering().map(|clustering| clustering.embedding);
+            let made = how.map(|how| random_start(self.set.n(), how.rank(), how.seed, exec)).transpose()?.flatten();
             // Two threads may both compute the block; both results are equal.
             let _ = self.start.set(made);
         }
@@ -256,7 +216,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
     /// `W X` in the solver's order, from the longest prefix of the sequence that is cached.
     fn image(&self, sequence: &[u16], block: &[T], exec: &Exec) -> Result<Arc<Block<T>>> {
         let prefix = lock(&self.images).longest_prefix(sequence);
-        let (done, mut image) = prefix.map_or((0, None), |prefix| (prefix.length, Some(prefix.image)));
+        let (done, mut image) = prefix.map_or((0, None), |(length, image)| (length, Some(image)));
         let set = in_cache_order(self.set, exec)?;
         for &member in &sequence[done..] {
             let step = Trajectory::of_sequence(set, &[member])?;
@@ -274,7 +234,8 @@ impl<'a, T: Real> Evaluator<'a, T> {
 impl<T: Real> Scorer for Evaluator<'_, T> {
     fn score(&self, sequences: &[Sequence], exec: &Exec) -> Result<Vec<Option<Score>>> {
         self.each(sequences.len(), exec, |i, exec| {
-            let score = self.evaluate(&Candidate::Sequence(sequences[i].clone()), exec)?.score;
+            let Evaluation { score, labels } = self.evaluate(&Candidate::Sequence(sequences[i].clone()), exec)?;
+            labels.into_iter().for_each(|labels| self.keep_if_best(&sequences[i], score.value, labels));
             (self.on_scored)(&sequences[i], score);
             Ok(score)
         })

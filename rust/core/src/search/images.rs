@@ -23,25 +23,18 @@ struct Image<T> {
     block: Arc<Block<T>>,
 }
 
-/// The image of the first steps of a sequence.
-pub(super) struct Prefix<T> {
-    /// Number of steps.
-    pub length: usize,
-    pub image: Arc<Block<T>>,
-}
-
 impl<T> Images<T> {
     pub fn new(capacity: usize) -> Self {
         Self { capacity, clock: 0, kept: HashMap::new() }
     }
 
-    /// The longest prefix of a sequence whose image is kept.
-    pub fn longest_prefix(&mut self, sequence: &[u16]) -> Option<Prefix<T>> {
+    /// The longest prefix of a sequence whose image is kept: its number of steps and the image.
+    pub fn longest_prefix(&mut self, sequence: &[u16]) -> Option<(usize, Arc<Block<T>>)> {
         self.clock += 1;
         (1..=sequence.len()).rev().find_map(|length| {
             let image = self.kept.get_mut(&sequence[..length])?;
             image.used = self.clock;
-            Some(Prefix { length, image: Arc::clone(&image.block) })
+            Some((length, Arc::clone(&image.block)))
         })
     }
 

@@ -29,7 +29,6 @@ pub struct CandidatePlan {
 }
 
 /// Estimates the memory of an evaluation with `n_components` coordinates and a dropped first one.
-#[must_use]
 pub fn plan_candidates(
     n_samples: usize,
     operator_bytes: u64,

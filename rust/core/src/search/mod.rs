@@ -26,14 +26,13 @@ mod strategies;
 mod tree;
 
 pub use clustering::{Clustered, Clustering};
-pub use evaluator::{Evaluator, LabelledScore, Observer};
+pub use evaluator::{Evaluation, Evaluator, Observer};
 pub use memory_plan::{CandidatePlan, plan_candidates};
 pub use quality::{Quality, ScoreFunction, ScoredView, ViewRows};
 pub use strategies::{Beam, EpsilonGreedy, Exhaustive, Mcts, RandomSequences};
 pub use tree::{Node, SearchOutcome, SearchTree};
 
-use crate::ground::exec::Exec;
-use crate::{Error, Result};
+use crate::{Error, Exec, Result};
 
 /// Member indices of a trajectory with one member at each step, first step first.
 pub type Sequence = Vec<u16>;

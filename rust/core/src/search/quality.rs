@@ -10,11 +10,8 @@
 use super::clustering::{Clustered, Clustering};
 use crate::cluster::quality::Criterion;
 use crate::graph::neighbours::Features;
-use crate::ground::exec::Exec;
 use crate::reorder::{in_cache_order, in_given_order};
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::{Contrastive, Error, Real, Result};
+use crate::{Contrastive, Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// The rows on which labels are scored for one view.
 #[derive(Debug, Clone)]

@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use super::{Answer, Explored, Halt, Score, Scorer, Sequence};
-use crate::ground::exec::Exec;
-use crate::{Error, Result};
+use crate::{Error, Exec, Result};
 
 /// Number of sequences scored in one call: enough to occupy all threads, few enough that a stop
 /// discards little work.
@@ -57,7 +56,6 @@ impl<'a> SearchTree<'a> {
     }
 
     /// Number of members of the operator set.
-    #[must_use]
     pub fn n_members(&self) -> usize {
         self.n_members
     }

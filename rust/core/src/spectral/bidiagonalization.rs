@@ -29,11 +29,8 @@ use mdt_dense::{Mat, MatRef, ThinSvd, product};
 use super::accuracy::SvdSettings;
 use super::linear_map::{LinearMap, image};
 use super::start::{BasisWidths, Start, replacement_stream, start_columns, starting_block};
-use crate::ground::exec::Exec;
-use crate::ground::random::Stream;
 use crate::ground::tall::{Basis, Links, ORTHONORMAL, TallBlock, TallRef};
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, Real, Result, Stream};
 
 /// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of
 /// the digits are enough.

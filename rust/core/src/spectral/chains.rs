@@ -12,14 +12,9 @@ use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
 use super::start::Start;
 use super::svd::{Svd, svd};
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
 use crate::ground::tall::{each_row, scale_columns};
 use crate::reorder::{in_cache_order, in_given_order};
-use crate::spectral::linear_map::LinearMap;
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, LinearMap, OperatorSet, Real, Result, Trajectory};
 
 /// A weighted product of walks and transposed walks.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +48,6 @@ impl<'a, T: Real> ChainSum<'a, T> {
     }
 
     /// Number of multiplications per column.
-    #[must_use]
     pub fn cost_per_column(&self) -> usize {
         let factors = self.chains.iter().flat_map(|chain| &chain.factors);
         factors.map(|(walk, _)| self.set.walks()[*walk].matrix().nnz()).sum()

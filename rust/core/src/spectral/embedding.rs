@@ -18,14 +18,10 @@ use super::accuracy::{Accuracy, SvdSettings};
 use super::maps::Scaled;
 use super::start::Start;
 use super::svd::{Svd, svd};
-use crate::ground::exec::Exec;
 use crate::ground::tall::{TallRef, each_row, scale_columns, squared_norms};
 use crate::reorder::reordered;
-use crate::spectral::linear_map::LinearMap;
 use crate::walk::operator_set::ReorderedSet;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, LinearMap, Real, Result, Trajectory};
 
 /// Which functions span the embedding.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,7 +58,6 @@ pub struct EmbeddingSettings {
 
 impl EmbeddingSettings {
     /// Number of computed components, with the dropped one.
-    #[must_use]
     pub fn rank(&self) -> usize {
         self.n_components + usize::from(self.drop_first)
     }
@@ -89,8 +84,6 @@ pub struct Embedding<T> {
     pub residuals: Vec<f64>,
     /// Whether all values are within the tolerance.
     pub converged: bool,
-    /// Number of columns that `W` or its transpose was applied to.
-    pub applications: usize,
 }
 
 /// Coordinates without functions for new points.
@@ -121,23 +114,18 @@ pub fn embed<T: Real>(
     let Some(ReorderedSet { set, permutation }) = reordered(trajectory.set(), exec)? else {
         return embed_in_order(trajectory, decomposition, settings, start, exec);
     };
-    let pi;
-    let decomposition = match decomposition {
-        Decomposition::Stationary(given) => {
-            pi = permutation.permute_rows(given)?;
-            Decomposition::Stationary(&pi)
-        }
-        other => other,
-    };
-    let given;
-    let start = match start {
-        Start::Near(block) => {
-            given = permutation.permute_rows(block)?;
-            Start::Near(&given)
-        }
-        other => other,
-    };
-    let mut embedding = embed_in_order(&trajectory.over(set), decomposition, settings, start, exec)?;
+    let (pi, block);
+    let mut how = decomposition;
+    if let Decomposition::Stationary(given) = decomposition {
+        pi = permutation.permute_rows(given)?;
+        how = Decomposition::Stationary(&pi);
+    }
+    let mut first = start;
+    if let Start::Near(given) = start {
+        block = permutation.permute_rows(given)?;
+        first = Start::Near(&block);
+    }
+    let mut embedding = embed_in_order(&trajectory.over(set), how, settings, first, exec)?;
     for block in [&mut embedding.coordinates, &mut embedding.functions] {
         *block = permutation.restore_rows(block);
     }
@@ -173,7 +161,7 @@ pub(crate) fn embed_in_order<T: Real>(
         }
         Decomposition::Eigen { stationary } => eigenfunctions(trajectory, stationary, &spectrum, start, exec)?,
     };
-    let Svd { values, residuals, converged, applications, left, right } = triplets;
+    let Svd { values, residuals, converged, left, right, .. } = triplets;
     let mut functions = without_first(&right, rank, dropped);
     let mut coordinates = if let Decomposition::Eigen { .. } = decomposition {
         let mut coordinates = vec![T::ZERO; functions.len()];
@@ -193,7 +181,7 @@ pub(crate) fn embed_in_order<T: Real>(
     for block in [&mut coordinates, &mut functions] {
         scale_columns(block, &signs, exec)?;
     }
-    Ok(Embedding { coordinates, functions, values, residuals, converged, applications })
+    Ok(Embedding { coordinates, functions, values, residuals, converged })
 }
 
 /// `x <- diag(a) x`.

@@ -1,10 +1,7 @@
 //! Matrices that are only applied to blocks of vectors.
 
-use crate::ground::exec::Exec;
 use crate::ground::tall::{TallBlock, TallRef};
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Real, Result};
+use crate::{Direction, Exec, Real, Result, Trajectory};
 
 /// A square matrix, given by its products with blocks of vectors.
 pub trait LinearMap<T>: Sync {

@@ -1,11 +1,8 @@
 //! Diagonal scalings and shifts of a matrix.
 
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
 use crate::ground::tall::{each_row, scale_rows};
-use crate::spectral::linear_map::LinearMap;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, LinearMap, Real, Result};
 
 /// `diag(left) A diag(right) + shift I`.
 ///

@@ -12,13 +12,8 @@ use super::embedding::{Coordinates, eigenpairs, scale_rows_in_place, signs, with
 use super::maps::Scaled;
 use super::start::Start;
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
 use crate::ground::tall::{each_row, scale_columns};
-use crate::spectral::linear_map::LinearMap;
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, LinearMap, OperatorSet, Real, Result, Trajectory};
 
 /// The symmetric block affinity of the first `n_views` walks of a set.
 struct BlockAffinity<'a, T> {

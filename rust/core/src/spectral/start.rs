@@ -4,10 +4,8 @@
 //! (clusters) repeat the value 1 almost exactly, so the first blocks are wider than the number of
 //! triplets.
 
-use crate::ground::exec::Exec;
-use crate::ground::random::Stream;
 use crate::ground::tall::{Basis, Links, TallBlock};
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result, Stream};
 
 /// Widest block: as many columns as the sparse kernel keeps in registers.
 const MAX_BLOCK: usize = 32;
@@ -70,7 +68,6 @@ impl BasisWidths {
 }
 
 /// Columns of the block that [`Start::Random`] begins with, for `rank` triplets.
-#[must_use]
 pub fn start_columns(rank: usize) -> usize {
     (rank + 3).next_multiple_of(4).min(MAX_BLOCK)
 }

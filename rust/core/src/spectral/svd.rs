@@ -10,9 +10,7 @@ use super::accuracy::{Accuracy, Convergence, SvdSettings};
 use super::bidiagonalization::{Bidiagonalization, decompose};
 use super::linear_map::LinearMap;
 use super::start::{BasisWidths, Start};
-use crate::ground::exec::Exec;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, Real, Result};
 
 /// Leading singular triplets: `A right = left * diag(values)`.
 #[derive(Debug, Clone, PartialEq)]

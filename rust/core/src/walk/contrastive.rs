@@ -23,15 +23,10 @@
 //! points. Sums run in double precision and in a fixed order. Reference: arXiv:2512.01484.
 
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
 use crate::ground::sparse_step::{Remainder, step_rows};
 use crate::ground::tall::{TallRef, column_means};
-use crate::walk::member::{Member, Power, Step};
-use crate::walk::operator_set::OperatorSet;
 use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, Member, OperatorSet, Power, Real, Result, Step, Trajectory};
 
 /// Rows of `W` per block: a tile of the sparse kernel.
 const BLOCK_ROWS: usize = 32;
@@ -121,7 +116,6 @@ struct LossEvaluation<'a, T> {
 }
 
 /// Inner products with the identity, the uniform jump and the powers of [`LossEvaluation::parts`].
-#[derive(Debug, Clone)]
 struct Products {
     identity: f64,
     uniform: f64,

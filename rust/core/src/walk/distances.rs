@@ -7,10 +7,7 @@
 //! Reference: Coifman and Lafon 2006, doi:10.1016/j.acha.2006.04.006.
 
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
-use crate::walk::trajectory::Trajectory;
-use crate::walk::transition::Direction;
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, Real, Result, Trajectory};
 
 /// A stationary distribution and its accuracy.
 #[derive(Debug, Clone, PartialEq)]

@@ -47,7 +47,6 @@ pub enum Member {
 
 impl Member {
     /// The parts of this member: the step with weight 1 on it.
-    #[must_use]
     pub fn parts(&self) -> Step {
         Step::combine([(self, 1.0)])
     }

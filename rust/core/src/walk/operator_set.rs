@@ -3,11 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::ground::exec::Exec;
 use crate::ground::permutation::Permutation;
-use crate::walk::member::{Member, Step};
-use crate::walk::transition::Transition;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Member, Real, Result, Step, Transition};
 
 /// Stored matrices and members that refer to them.
 #[derive(Debug, Clone)]
@@ -43,19 +40,16 @@ impl<T: Real> OperatorSet<T> {
     }
 
     /// Number of states of the walks.
-    #[must_use]
     pub fn n(&self) -> usize {
         self.n
     }
 
     /// The stored matrices.
-    #[must_use]
     pub fn walks(&self) -> &[Arc<Transition<T>>] {
         &self.walks
     }
 
     /// The members, in order.
-    #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
     }

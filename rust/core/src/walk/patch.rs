@@ -9,12 +9,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::ground::csr::{Csr, NOWHERE};
-use crate::ground::exec::Exec;
-use crate::walk::member::Step;
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::transition::Transition;
-use crate::{Real, Result};
+use crate::ground::csr::NOWHERE;
+use crate::{Csr, Exec, OperatorSet, Real, Result, Step, Transition};
 
 /// Largest number of bytes of the matrices of a patch. Larger neighbourhoods use the whole graph.
 pub(crate) const PATCH_BYTES: usize = 64 << 20;
@@ -22,7 +18,6 @@ pub(crate) const PATCH_BYTES: usize = 64 << 20;
 const VISITS: usize = 16;
 
 /// An operator set over the points within reach of some rows.
-#[derive(Debug)]
 pub(crate) struct Patch<'a, T: Real> {
     /// The operators between those points. Edges that leave the patch are cut; only points on its
     /// rim have any.

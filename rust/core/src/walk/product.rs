@@ -5,12 +5,8 @@
 //! dense accumulator of `N` elements, and no intermediate matrix is formed. Pruning of the finished
 //! rows does not reduce the work. Pruning after each step does, but its errors accumulate.
 
-use crate::ground::csr::{Csr, RowBlock};
-use crate::ground::exec::Exec;
-use crate::walk::member::Step;
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::trajectory::Trajectory;
-use crate::{Error, Real, Result};
+use crate::ground::csr::RowBlock;
+use crate::{Csr, Error, Exec, OperatorSet, Real, Result, Step, Trajectory};
 
 /// Rows that one thread computes at a time.
 const ROWS_PER_BLOCK: usize = 256;

@@ -10,13 +10,9 @@
 use std::sync::Arc;
 
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
 use crate::ground::sparse_step::{Remainder, sparse_step};
 use crate::ground::tall::{TallBlock, TallRef, column_means, scale_rows};
-use crate::walk::member::{Power, Step};
-use crate::walk::operator_set::OperatorSet;
-use crate::walk::transition::{Direction, Transition};
-use crate::{Error, Real, Result};
+use crate::{Direction, Error, Exec, OperatorSet, Power, Real, Result, Step, Transition};
 
 /// Blocks of up to this many columns are processed as one panel.
 const WHOLE_COLUMNS: usize = 64;
@@ -67,7 +63,6 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// The stored walk of which every step consists, if there is one.
-    #[must_use]
     pub fn repeated_walk(&self) -> Option<usize> {
         let walk_of = |step: &Step| match step.powers[..] {
             [power] if step.identity == 0.0 && step.uniform == 0.0 => Some(power.base),
@@ -83,25 +78,21 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// Number of states.
-    #[must_use]
     pub fn n(&self) -> usize {
         self.set.n()
     }
 
     /// The operators that the steps refer to.
-    #[must_use]
     pub fn set(&self) -> &OperatorSet<T> {
         self.set
     }
 
     /// The steps, first to last.
-    #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
     /// `W^times`; `times` must be positive.
-    #[must_use]
     pub(crate) fn power(&self, times: usize) -> Self {
         Self { set: self.set, steps: vec![&self.steps[..]; times].concat() }
     }

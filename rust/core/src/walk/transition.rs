@@ -10,12 +10,10 @@
 use std::sync::OnceLock;
 
 use crate::ground::block::Block;
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
 use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::Term;
 use crate::ground::tall::scale_rows;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// Whether a matrix or its transpose is applied to a block of column vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +136,6 @@ impl<T: Real> Transition<T> {
     }
 
     /// The same walk rounded to single precision.
-    #[must_use]
     pub fn to_single(&self) -> Transition<f32> {
         let round = |values: &[T]| values.iter().map(|v| v.to_f64() as f32).collect();
         let degrees = self.degrees.as_ref().and_then(|d| Degrees::new(round(&d.degrees)));
@@ -147,14 +144,12 @@ impl<T: Real> Transition<T> {
     }
 
     /// The matrix itself.
-    #[must_use]
     pub fn matrix(&self) -> &Csr<T> {
         &self.matrix
     }
 
     /// The row sums of `K` for a reversible walk, up to a common factor for affinities of extreme
     /// scale.
-    #[must_use]
     pub fn degrees(&self) -> Option<&[T]> {
         self.degrees.as_ref().map(|d| d.degrees.as_slice())
     }
@@ -165,7 +160,6 @@ impl<T: Real> Transition<T> {
     }
 
     /// Number of states.
-    #[must_use]
     pub fn n(&self) -> usize {
         self.matrix.n_rows()
     }

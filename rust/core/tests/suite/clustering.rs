@@ -28,6 +28,19 @@ fn check_scores(rows: &Csr<f64>, labels: &[u32], k: usize) {
         // A sample of all points gives the score of all points.
         let all = Some(Sample { size: labels.len(), seed: 3 });
         assert_close(silhouette(points, labels, k, all, &exec).unwrap(), got, "full sample");
+        // A part gives the score of its points, if it has enough classes.
+        let part = Sample { size: labels.len() - 1, seed: 5 };
+        let chosen: Vec<usize> = part.rows(labels.len()).unwrap().iter().map(|&i| i as usize).collect();
+        let mut classes: Vec<u32> = chosen.iter().map(|&i| labels[i]).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        if (2..chosen.len()).contains(&classes.len()) {
+            let rows: Vec<Vec<f64>> = chosen.iter().map(|&i| dense[i].clone()).collect();
+            let number = |label| classes.binary_search(&label).unwrap() as u32;
+            let own: Vec<u32> = chosen.iter().map(|&i| number(labels[i])).collect();
+            let expected = crate::oracle::silhouette(&rows, &own, classes.len());
+            assert_close(silhouette(points, labels, k, Some(part), &exec).unwrap(), expected, "sample");
+        }
     }
 }
 
@@ -102,7 +115,7 @@ fn k_means_does_not_depend_on_threads() {
 fn quality_does_not_depend_on_threads() {
     fn check<T: Real>(points: Features<'_, T>, what: &str) {
         let k = 9;
-        let labels = labels(points.len(), k, 4);
+        let labels = labels(points.n_rows(), k, 4);
         let run = |threads| {
             let exec = Exec::with_threads(threads);
             let sample = Some(Sample { size: 2000, seed: 6 });

@@ -8,8 +8,8 @@ use mdt_core::graph::neighbours::Features;
 use mdt_core::ground::exec::Exec;
 use mdt_core::ground::random::{Stream, mix};
 use mdt_core::search::{
-    Answer, Beam, Clustering, EpsilonGreedy, Evaluator, Exhaustive, Halt, LabelledScore, Mcts, Quality,
-    RandomSequences, Score, ScoredView, Scorer, SearchOutcome, Sequence, Side, Strategy, ViewRows, search,
+    Answer, Beam, Clustering, EpsilonGreedy, Evaluation, Evaluator, Exhaustive, Halt, Mcts, Quality, RandomSequences,
+    Score, ScoredView, Scorer, SearchOutcome, Sequence, Side, Strategy, ViewRows, search,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Error, Member, OperatorSet, Result, Trajectory};
@@ -291,8 +291,9 @@ fn labels_of_reordered_sets_are_in_the_given_order() {
     };
     let observer = |_: &[u16], _: Score| ();
     let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
-    let LabelledScore { score, labels } =
-        evaluator.label_weights(&[vec![0.0, 1.0, 1.0, 0.0]], &exec).unwrap().remove(0).unwrap();
+    let Evaluation { score, labels } =
+        evaluator.score_weights(&[vec![0.0, 1.0, 1.0, 0.0]], true, &exec).unwrap().remove(0).unwrap();
+    let labels = labels.unwrap();
     let trajectory = Trajectory::of_sequence(&set, &[1, 0]).unwrap();
     assert_eq!(labels, clustering(4).of(&trajectory, Start::Random, &exec).unwrap().labels);
     let rows = [Features::Sparse(set.walks()[0].matrix()), Features::Dense { data: &features, dimension: 1 }];
@@ -300,9 +301,9 @@ fn labels_of_reordered_sets_are_in_the_given_order() {
     assert!((score.value / by_hand - 1.0).abs() < 1e-9, "{} {by_hand}", score.value);
 }
 
-/// The best sequence is not solved again, and labels of any candidate are those of its trajectory.
+/// Labels of any sequence, kept or computed again, are those of its trajectory.
 #[test]
-fn labels_of_the_best_candidate_are_kept() {
+fn labels_of_a_sequence_are_those_of_its_trajectory() {
     let (set, exec) = (set(), Exec::with_threads(2));
     let quality = Quality::Labels {
         clustering: clustering(4),
@@ -313,23 +314,20 @@ fn labels_of_the_best_candidate_are_kept() {
     let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
     let strategy = Beam { width: 2, depth: 3, side: Side::Left };
     let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
-    let solved = evaluator.solved();
-    assert_eq!(solved, found.nodes.len());
     let expected = |sequence: &[u16]| {
         clustering(4).of(&Trajectory::of_sequence(&set, sequence).unwrap(), Start::Random, &exec).unwrap().labels
     };
     let best = best(&found).0;
     assert_eq!(evaluator.labels_of(&best, &exec).unwrap(), Some(expected(&best)));
-    assert_eq!(evaluator.solved(), solved);
     let other = &found.nodes.iter().find(|node| node.sequence != best).unwrap().sequence;
     assert_eq!(evaluator.labels_of(other, &exec).unwrap(), Some(expected(other)));
-    assert_eq!(evaluator.solved(), solved + 1);
 
-    let weights = vec![0.5, 0.5];
-    let labelled = evaluator.label_weights(std::slice::from_ref(&weights), &exec).unwrap().remove(0).unwrap();
-    assert_eq!(evaluator.labels_of_weights(&weights, &exec).unwrap(), Some(labelled.labels));
+    let scored =
+        |with_labels| evaluator.score_weights(&[vec![0.5, 0.5]], with_labels, &exec).unwrap().remove(0).unwrap();
+    assert_eq!((scored(true).labels.is_some(), scored(false).labels), (true, None));
+    assert_eq!(scored(true).score.value, scored(false).score.value);
     let contrastive = Evaluator::new(&set, Quality::Contrastive(vec![0.5; 2]), 0, None, &observer).unwrap();
-    assert_eq!((contrastive.labels_of(&best, &exec).unwrap(), contrastive.solved()), (None, 0));
+    assert_eq!(contrastive.labels_of(&best, &exec).unwrap(), None);
 }
 
 #[test]

@@ -6,9 +6,8 @@
 //! Reference: Lloyd 1982, doi:10.1109/TIT.1982.1056489.
 
 use super::run::{Piece, Run};
-use crate::Result;
-use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, Lane, TILE, empty_tiles, put, squared_distances};
+use crate::{Exec, Result};
 
 impl Run<'_> {
     /// Iterates until the centres rest or `max_iterations` is reached.
@@ -35,7 +34,7 @@ impl Run<'_> {
             put(&mut tiles[c / TILE * TILE * d..], c % TILE, center.iter().copied());
         }
         exec.each_piece(&mut self.pieces, 1, |_, piece| {
-            pulp::Arch::new().dispatch(Assign { piece: &mut piece[0], tiles: &tiles, dimension: d });
+            assign_piece(&mut piece[0], &tiles, d);
         })?;
         for piece in self.pieces.iter().filter(|piece| piece.changed > 0) {
             self.clusters.add(&piece.moved);
@@ -93,52 +92,41 @@ impl Run<'_> {
     }
 }
 
-/// Assigns the points of a piece. A type instead of a closure: [`pulp`] compiles a type for each
-/// vector width.
-struct Assign<'a, 'b> {
-    piece: &'a mut Piece<'b>,
-    tiles: &'a [f64],
-    dimension: usize,
-}
-
-impl pulp::WithSimd for Assign<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { piece, tiles, dimension } = self;
-        if piece.changed > 0 {
-            piece.moved.clear();
-        }
-        piece.changed = 0;
-        let mut inertia: Lane = [0.0; LANES];
-        let blocks = piece.blocks.chunks_exact(LANES * dimension);
-        let state = piece.labels.chunks_exact_mut(LANES).zip(piece.distances.chunks_exact_mut(LANES));
-        for (b, (block, (labels, distances))) in blocks.zip(state).enumerate() {
-            let (nearest, which) = nearest_center(block, tiles, dimension);
-            distances.copy_from_slice(&nearest);
-            let valid = LANES.min(piece.count - b * LANES);
-            for l in 0..LANES {
-                inertia[l] += if l < valid { nearest[l] } else { 0.0 };
-            }
-            let mut same = true;
-            for l in 0..LANES {
-                same &= u64::from(labels[l]) == which[l];
-            }
-            if same {
-                continue;
-            }
-            for l in (0..valid).filter(|&l| u64::from(labels[l]) != which[l]) {
-                let point = block.chunks_exact(LANES).map(|line| line[l]);
-                piece.moved.move_point(labels[l], which[l] as usize, point);
-            }
-            for (label, &new) in labels[..valid].iter_mut().zip(&which) {
-                piece.changed += usize::from(*label != new as u32);
-                *label = new as u32;
-            }
-        }
-        piece.inertia = inertia.iter().sum();
+/// Assigns the points of a piece.
+#[pulp::with_simd(assign_piece = pulp::Arch::new())]
+#[inline(always)]
+fn assign_piece_simd<S: pulp::Simd>(_: S, piece: &mut Piece<'_>, tiles: &[f64], dimension: usize) {
+    if piece.changed > 0 {
+        piece.moved.clear();
     }
+    piece.changed = 0;
+    let mut inertia: Lane = [0.0; LANES];
+    let blocks = piece.blocks.chunks_exact(LANES * dimension);
+    let state = piece.labels.chunks_exact_mut(LANES).zip(piece.distances.chunks_exact_mut(LANES));
+    for (b, (block, (labels, distances))) in blocks.zip(state).enumerate() {
+        let (nearest, which) = nearest_center(block, tiles, dimension);
+        distances.copy_from_slice(&nearest);
+        let valid = LANES.min(piece.count - b * LANES);
+        for l in 0..LANES {
+            inertia[l] += if l < valid { nearest[l] } else { 0.0 };
+        }
+        let mut same = true;
+        for l in 0..LANES {
+            same &= u64::from(labels[l]) == which[l];
+        }
+        if same {
+            continue;
+        }
+        for l in (0..valid).filter(|&l| u64::from(labels[l]) != which[l]) {
+            let point = block.chunks_exact(LANES).map(|line| line[l]);
+            piece.moved.move_point(labels[l], which[l] as usize, point);
+        }
+        for (label, &new) in labels[..valid].iter_mut().zip(&which) {
+            piece.changed += usize::from(*label != new as u32);
+            *label = new as u32;
+        }
+    }
+    piece.inertia = inertia.iter().sum();
 }
 
 /// Squared distance and index of the nearest centre in each lane.

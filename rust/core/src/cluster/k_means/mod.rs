@@ -25,11 +25,9 @@ mod seeding;
 #[cfg(test)]
 mod tests;
 
-use crate::ground::exec::Exec;
 use crate::ground::frame::Frame;
 use crate::ground::lanes::Lanes;
-use crate::ground::random::Stream;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result, Stream};
 use problem::Problem;
 use run::{NONE, Run};
 

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use crate::Result;
-use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, Lanes};
+use crate::{Exec, Result};
 
 /// Multiplications in a piece, so that another thread is worth its start.
 const WORK_PER_PIECE: usize = 1 << 19;

@@ -7,10 +7,8 @@
 //! Reference: Arthur and Vassilvitskii 2007, "k-means++: the advantages of careful seeding".
 
 use super::run::{Piece, Run};
-use crate::ground::exec::Exec;
 use crate::ground::lanes::{LANES, TILE, empty_tiles, put, squared_distances};
-use crate::ground::random::Stream;
-use crate::{Error, Result};
+use crate::{Error, Exec, Result, Stream};
 
 impl Run<'_> {
     /// Chooses the initial centres.
@@ -76,7 +74,7 @@ impl Run<'_> {
             let piece = &mut piece[0];
             piece.trials.resize(count.next_multiple_of(TILE) * piece.distances.len(), 0.0);
             piece.potentials.clear();
-            pulp::Arch::new().dispatch(TryCandidates { piece, tiles: &tiles, dimension: d });
+            try_in_piece(piece, &tiles, d);
         })?;
         let total = |t: usize| -> f64 { self.pieces.iter().map(|piece| piece.potentials[t]).sum() };
         let best = (1..count).fold(0, |best, t| if total(t) < total(best) { t } else { best });
@@ -90,35 +88,24 @@ impl Run<'_> {
     }
 }
 
-/// Distances of a piece to candidates. A type instead of a closure: [`pulp`] compiles a type for
-/// each vector width.
-struct TryCandidates<'a, 'b> {
-    piece: &'a mut Piece<'b>,
-    tiles: &'a [f64],
-    dimension: usize,
-}
-
-impl pulp::WithSimd for TryCandidates<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { piece, tiles, dimension } = self;
-        let count = tiles.len() / (TILE * dimension);
-        let mut sums = vec![[[0.0; LANES]; TILE]; count];
-        let blocks = piece.blocks.chunks_exact(LANES * dimension).zip(piece.distances.chunks_exact(LANES));
-        for ((block, nearest), trials) in blocks.zip(piece.trials.chunks_exact_mut(count * TILE * LANES)) {
-            for (m, tile) in tiles.chunks_exact(TILE * dimension).enumerate() {
-                let distances = squared_distances(block, tile);
-                for t in 0..TILE {
-                    for l in 0..LANES {
-                        let d = if distances[t][l] < nearest[l] { distances[t][l] } else { nearest[l] };
-                        trials[(m * TILE + t) * LANES + l] = d;
-                        sums[m][t][l] += d;
-                    }
+/// Distances of a piece to candidates.
+#[pulp::with_simd(try_in_piece = pulp::Arch::new())]
+#[inline(always)]
+fn try_in_piece_simd<S: pulp::Simd>(_: S, piece: &mut Piece<'_>, tiles: &[f64], dimension: usize) {
+    let count = tiles.len() / (TILE * dimension);
+    let mut sums = vec![[[0.0; LANES]; TILE]; count];
+    let blocks = piece.blocks.chunks_exact(LANES * dimension).zip(piece.distances.chunks_exact(LANES));
+    for ((block, nearest), trials) in blocks.zip(piece.trials.chunks_exact_mut(count * TILE * LANES)) {
+        for (m, tile) in tiles.chunks_exact(TILE * dimension).enumerate() {
+            let distances = squared_distances(block, tile);
+            for t in 0..TILE {
+                for l in 0..LANES {
+                    let d = if distances[t][l] < nearest[l] { distances[t][l] } else { nearest[l] };
+                    trials[(m * TILE + t) * LANES + l] = d;
+                    sums[m][t][l] += d;
                 }
             }
         }
-        piece.potentials.extend(sums.iter().flatten().map(|lane| lane.iter().sum::<f64>()));
     }
+    piece.potentials.extend(sums.iter().flatten().map(|lane| lane.iter().sum::<f64>()));
 }

@@ -13,8 +13,7 @@
 use super::partition::Partition;
 use super::points::{FramedPoints, Mean};
 use crate::graph::neighbours::Features;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 
 /// Fewer numbers than this are summed by one thread.
 const SMALL: usize = 1 << 16;

@@ -2,9 +2,7 @@
 
 use super::{Sample, calinski_harabasz, davies_bouldin, information, persistence, silhouette};
 use crate::graph::neighbours::Features;
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// A score of labels on points.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,13 +33,11 @@ impl Criterion {
     }
 
     /// True if smaller scores are better.
-    #[must_use]
     pub fn is_minimised(self) -> bool {
         self == Self::DaviesBouldin
     }
 
     /// Approximate number of operations on `n` points with `size` entries in total.
-    #[must_use]
     pub fn cost(self, n: usize, size: usize, n_labels: usize) -> usize {
         match self {
             Self::CalinskiHarabasz | Self::Persistence => size.saturating_mul(4),

@@ -13,8 +13,7 @@ use super::calinski_harabasz::cluster_means;
 use super::partition::Partition;
 use super::points::FramedPoints;
 use crate::graph::neighbours::Features;
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// If all widths or all distances of means are at most this, in units of the largest coordinate,
 /// the score is 0. scikit-learn uses the same number in the units of the data, so its score depends

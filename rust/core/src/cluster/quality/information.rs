@@ -12,9 +12,7 @@
 //! independent of the walk have score 0. Cost: O(entries + k^2) for k clusters, O(k) memory.
 
 use super::partition::Partition;
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// Pieces into which the clusters are divided; the sums of pieces are added in order.
 const PIECES: usize = 32;

@@ -13,9 +13,7 @@
 //! Cost: O(entries).
 
 use super::partition::Partition;
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// Rows that one thread sums; the sums of pieces are added in order.
 const ROWS: usize = 4096;

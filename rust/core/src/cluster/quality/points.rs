@@ -11,16 +11,13 @@
 //! entry.
 
 use crate::graph::neighbours::{Features, Metric, sparse_key};
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
 use crate::ground::frame::{Frame, exponent_of, power_of_two};
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// If the bracket is below this fraction of `|m|^2`, its tenth digit could be wrong.
 const CANCELLED: f64 = 1e-5;
 
 /// Points with the frame in which they are compared.
-#[derive(Debug)]
 pub(super) enum FramedPoints<'a, T> {
     Dense { data: &'a [T], frame: Frame, dimension: usize },
     Sparse { rows: &'a Csr<T>, scale: f64 },
@@ -39,7 +36,6 @@ pub(super) struct Mean {
 }
 
 /// Buffers of one thread: a number for each column, zero between uses.
-#[derive(Debug)]
 pub(super) struct ColumnScratch {
     values: Vec<f64>,
     counts: Vec<u32>,

@@ -16,12 +16,10 @@
 use super::partition::Partition;
 use super::points::FramedPoints;
 use crate::graph::neighbours::{Features, Metric, sparse_key};
-use crate::ground::csr::{Csr, RowBlock};
-use crate::ground::exec::Exec;
+use crate::ground::csr::RowBlock;
 use crate::ground::frame::Frame;
 use crate::ground::lanes::{LANES, Lanes, TILE, empty_tiles, put, squared_distances};
-use crate::ground::random::Stream;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result, Stream};
 
 /// Queries that one thread processes at a time.
 const QUERIES_PER_PIECE: usize = 16 * TILE;
@@ -88,16 +86,12 @@ pub fn silhouette<T: Real>(
 fn part_of(rows: &[u32], labels: &[u32], n_labels: usize) -> Result<Partition> {
     let mut present = vec![false; n_labels];
     rows.iter().for_each(|&i| present[labels[i as usize] as usize] = true);
-    let numbers: Vec<u32> = present
-        .iter()
-        .scan(0, |next, &p| {
-            let number = *next;
-            *next += u32::from(p);
-            Some(number)
-        })
-        .collect();
+    let (mut numbers, mut count) = (vec![0; n_labels], 0);
+    for (number, is_present) in numbers.iter_mut().zip(present) {
+        *number = count as u32;
+        count += usize::from(is_present);
+    }
     let part: Vec<u32> = rows.iter().map(|&i| numbers[labels[i as usize] as usize]).collect();
-    let count = present.iter().filter(|&&p| p).count();
     if count < 2 || count >= rows.len() {
         let expected = format!("a sample with between 2 and {} classes", rows.len().saturating_sub(1));
         return Err(Error::Invalid(format!("sample_size: expected {expected}, got {count} among {}", rows.len())));
@@ -161,10 +155,7 @@ fn dense<T: Real>(
             }
             let sums: Vec<[f64; TILE]> = clusters
                 .iter()
-                .map(|&(first, count)| {
-                    let blocks = lanes.blocks(first, count);
-                    pulp::Arch::new().dispatch(SumDistances { blocks, count, tile: &tile, dimension })
-                })
+                .map(|&(first, count)| sum_distances(lanes.blocks(first, count), count, &tile, dimension))
                 .collect();
             for (t, &(_, own)) in queries.iter().enumerate() {
                 total += of_point(sums.iter().map(|s| s[t]), own, partition);
@@ -176,31 +167,26 @@ fn dense<T: Real>(
 
 /// Sums of distances from the points of a tile to those of some blocks. A type instead of a
 /// closure: [`pulp`] compiles a type for each vector width.
-struct SumDistances<'a> {
-    blocks: &'a [f64],
+#[pulp::with_simd(sum_distances = pulp::Arch::new())]
+#[inline(always)]
+fn sum_distances_simd<S: pulp::Simd>(
+    _: S,
+    blocks: &[f64],
     count: usize,
-    tile: &'a [f64],
+    tile: &[f64],
     dimension: usize,
-}
-
-impl pulp::WithSimd for SumDistances<'_> {
-    type Output = [f64; TILE];
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> [f64; TILE] {
-        let Self { blocks, count, tile, dimension } = self;
-        let mut sums = [[0.0; LANES]; TILE];
-        for (b, block) in blocks.chunks_exact(LANES * dimension).enumerate() {
-            let distances = squared_distances(block, tile);
-            let valid = LANES.min(count - b * LANES);
-            for t in 0..TILE {
-                for l in 0..LANES {
-                    sums[t][l] += if l < valid { distances[t][l].sqrt() } else { 0.0 };
-                }
+) -> [f64; TILE] {
+    let mut sums = [[0.0; LANES]; TILE];
+    for (b, block) in blocks.chunks_exact(LANES * dimension).enumerate() {
+        let distances = squared_distances(block, tile);
+        let valid = LANES.min(count - b * LANES);
+        for t in 0..TILE {
+            for l in 0..LANES {
+                sums[t][l] += if l < valid { distances[t][l].sqrt() } else { 0.0 };
             }
         }
-        sums.map(|lane| lane.iter().sum())
     }
+    sums.map(|lane| lane.iter().sum())
 }
 
 /// As [`dense`] for sparse rows: products with all other rows through the columns of a row.
@@ -235,12 +221,7 @@ fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partit
                     let (others, values) = columns.row(j as usize);
                     others.iter().zip(values).for_each(|(&o, w)| products[o as usize] += v * w);
                 }
-                let mut cancelled = pulp::Arch::new().dispatch(DistancesByProducts {
-                    products,
-                    norms: &norms,
-                    own: norms[i],
-                    distances,
-                });
+                let mut cancelled = distances_by_products(products, &norms, norms[i], distances);
                 for o in 0..n {
                     if cancelled == 0 {
                         break;
@@ -270,24 +251,20 @@ fn is_cancelled(norms: f64, product: f64) -> bool {
 }
 
 /// Distances by norms and products; returns the number of cancelled ones.
-struct DistancesByProducts<'a> {
-    products: &'a [f64],
-    norms: &'a [f64],
+#[pulp::with_simd(distances_by_products = pulp::Arch::new())]
+#[inline(always)]
+fn distances_by_products_simd<S: pulp::Simd>(
+    _: S,
+    products: &[f64],
+    norms: &[f64],
     own: f64,
-    distances: &'a mut [f64],
-}
-
-impl pulp::WithSimd for DistancesByProducts<'_> {
-    type Output = u64;
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> u64 {
-        let mut cancelled = 0;
-        for ((distance, &norm), &product) in self.distances.iter_mut().zip(self.norms).zip(self.products) {
-            let norms = self.own + norm;
-            cancelled += u64::from(is_cancelled(norms, product));
-            *distance = (norms - 2.0 * product).max(0.0).sqrt();
-        }
-        cancelled
+    distances: &mut [f64],
+) -> u64 {
+    let mut cancelled = 0;
+    for ((distance, &norm), &product) in distances.iter_mut().zip(norms).zip(products) {
+        let norms = own + norm;
+        cancelled += u64::from(is_cancelled(norms, product));
+        *distance = (norms - 2.0 * product).max(0.0).sqrt();
     }
+    cancelled
 }

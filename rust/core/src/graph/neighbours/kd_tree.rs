@@ -8,11 +8,10 @@
 //! References: Bentley 1975, doi:10.1145/361002.361007; Friedman, Bentley and Finkel 1977,
 //! doi:10.1145/355744.355745.
 
-use super::metric::sum_terms;
+use super::metric::{dense_key, key_of};
 use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Largest number of points in a leaf.
 const LEAF: usize = 16;
@@ -106,21 +105,11 @@ impl<'a, T: Real> KdTree<'a, T> {
         &self.data[position * self.points.dimension..(position + 1) * self.points.dimension]
     }
 
-    #[inline]
-    fn sum(&self, difference: impl Fn(usize) -> f64) -> f64 {
-        let d = self.points.dimension;
-        if self.points.metric.is_squared() {
-            sum_terms(d, |k| difference(k) * difference(k))
-        } else {
-            sum_terms(d, |k| difference(k).abs())
-        }
-    }
-
     /// The smallest possible key of a point in this box.
     fn lower_bound(&self, node: usize, x: &[f64]) -> f64 {
         let d = self.points.dimension;
         let (lower, upper) = self.corners[2 * node * d..2 * (node + 1) * d].split_at(d);
-        self.sum(|k| (lower[k] - x[k]).max(x[k] - upper[k]).max(0.0))
+        key_of(self.points.metric, d, |k| (lower[k] - x[k]).max(x[k] - upper[k]).max(0.0))
     }
 
     fn query(&self, position: usize, k: usize, stack: &mut Vec<(f64, usize)>) -> Nearest {
@@ -147,7 +136,7 @@ impl<'a, T: Real> KdTree<'a, T> {
     fn visit_leaf(&self, leaf: &KdNode, position: usize, x: &[f64], nearest: &mut Nearest) {
         for other in leaf.points.clone().filter(|&other| other != position) {
             let y = self.row(other);
-            let key = self.sum(|k| x[k] - y[k]);
+            let key = dense_key(self.points.metric, x, y);
             let changed = nearest.offer(self.points.metric.distance(key), self.order[other]);
             // Coinciding points are ordered by index: once one is refused, all later ones are.
             if leaf.is_point && !changed {

@@ -61,11 +61,16 @@ impl Metric {
 /// The key of two dense points.
 #[inline(always)]
 pub(super) fn dense_key(metric: Metric, x: &[impl Real], y: &[impl Real]) -> f64 {
-    let difference = |k: usize| x[k].to_f64() - y[k].to_f64();
+    key_of(metric, x.len().min(y.len()), |k| x[k].to_f64() - y[k].to_f64())
+}
+
+/// The key of two points with these differences of their coordinates.
+#[inline(always)]
+pub(super) fn key_of(metric: Metric, len: usize, difference: impl Fn(usize) -> f64) -> f64 {
     if metric.is_squared() {
-        sum_terms(x.len().min(y.len()), |k| difference(k) * difference(k))
+        sum_terms(len, |k| difference(k) * difference(k))
     } else {
-        sum_terms(x.len().min(y.len()), |k| difference(k).abs())
+        sum_terms(len, |k| difference(k).abs())
     }
 }
 

@@ -32,8 +32,7 @@ pub use metric::Metric;
 pub(crate) use metric::sparse_key;
 pub use points::Features;
 
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 use nearest::NeighbourRow;
 use points::{Keys, Points};
 
@@ -85,7 +84,7 @@ pub fn nearest_neighbours<T: Real>(
     method: Method,
     exec: &Exec,
 ) -> Result<NeighbourTable> {
-    let n = coordinates.len();
+    let n = coordinates.n_rows();
     if k < 1 || k >= n {
         return Err(Error::Invalid(format!(
             "expected between 1 and {} neighbours for {n} points, got {k}",

@@ -44,7 +44,8 @@ impl Nearest {
         if nearer {
             self.smallest_positive = distance;
         }
-        if !self.accepts(distance, index) {
+        let entry = HeapEntry { distance, index };
+        if self.heap.len() == self.k && self.heap.peek().is_none_or(|worst| entry >= *worst) {
             return nearer;
         }
         if self.heap.len() == self.k {
@@ -53,14 +54,8 @@ impl Nearest {
             // Allocated late: a search creates one heap for each point long before it is used.
             self.heap.reserve_exact(self.k);
         }
-        self.heap.push(HeapEntry { distance, index });
+        self.heap.push(entry);
         true
-    }
-
-    /// True if this point would enter the heap.
-    #[inline]
-    fn accepts(&self, distance: f64, index: u32) -> bool {
-        self.heap.len() < self.k || self.heap.peek().is_some_and(|worst| HeapEntry { distance, index } < *worst)
     }
 
     /// Points farther than this cannot change the result.

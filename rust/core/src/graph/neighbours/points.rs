@@ -5,9 +5,7 @@
 
 use super::metric::{Metric, dense_key, sparse_key};
 use super::scale::{Ranges, extreme_exponent, normalize, not_finite, rescale, shift};
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Csr, Error, Exec, Real, Result};
 
 /// Features of points: dense or sparse rows.
 #[derive(Debug, Clone, Copy)]
@@ -25,18 +23,19 @@ pub enum Features<'a, T> {
 
 impl<T: Real> Features<'_, T> {
     /// Number of points.
-    #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn n_rows(&self) -> usize {
         match self {
             Self::Dense { data, dimension } => data.len() / (*dimension).max(1),
             Self::Sparse(rows) => rows.n_rows(),
         }
     }
 
-    /// True if there are no points.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Number of stored numbers.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Dense { data, .. } => data.len(),
+            Self::Sparse(rows) => rows.nnz(),
+        }
     }
 }
 
@@ -161,7 +160,6 @@ pub(super) struct DensePoints<'a, T> {
 }
 
 /// Owned dense rows.
-#[derive(Debug)]
 pub(super) struct OwnedPoints {
     data: Vec<f64>,
     dimension: usize,
@@ -217,7 +215,6 @@ impl<T: Real> Keys for DensePoints<'_, T> {
     }
 }
 /// Owned sparse rows.
-#[derive(Debug)]
 pub(super) struct SparsePoints {
     pub rows: Csr<f64>,
     metric: Metric,

@@ -3,8 +3,7 @@
 //! Scales are powers of two, so rescaling changes no bit of a coordinate in the range of a double.
 
 use super::metric::Metric;
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 
 /// Differences above `2^SAFE_EXPONENT` could overflow when they are squared and summed.
 const SAFE_EXPONENT: i32 = 480;

@@ -21,11 +21,9 @@ use mdt_dense::{Accum, MatMut, MatRef};
 
 use super::metric::sum_terms;
 use super::points::{DensePoints, Keys, SparsePoints};
-use crate::ground::csr::Csr;
-use crate::ground::exec::Exec;
 use crate::ground::sparse_step::{Remainder, Term, step_rows};
 use crate::ground::tall::{TallRef, column_means};
-use crate::{Real, Result};
+use crate::{Csr, Exec, Real, Result};
 
 /// Number of queries in a panel; a multiple of the widest tiles (96) of the products.
 pub(super) const LANES: usize = 192;

@@ -4,9 +4,7 @@
 use mdt_dense::{Accum, MatMut, MatRef, Product};
 
 use super::block::{ROWS, TallBlock, TallRef, each_row};
-use crate::ground::exec::Exec;
-use crate::ground::random::Stream;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result, Stream};
 
 /// Rows that are converted to double precision and multiplied at a time: two blocks of them stay in
 /// cache.

@@ -18,9 +18,7 @@ use std::ops::Range;
 use mdt_dense::{Accum, Mat, MatMut, MatRef, product, symmetric_eigen};
 
 use super::block::{TallBlock, TallRef};
-use crate::ground::exec::Exec;
-use crate::ground::random::Stream;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result, Stream};
 
 /// Rows that are multiplied at a time: two blocks of them stay in cache.
 const ROWS: usize = 256;
@@ -39,7 +37,6 @@ const NEARLY_ORTHONORMAL: f64 = 0.1;
 const MAX_PASSES: usize = 8;
 
 /// Orthonormal columns in blocks.
-#[derive(Debug)]
 pub(crate) struct Basis<T> {
     n: usize,
     blocks: Vec<TallBlock<T>>,

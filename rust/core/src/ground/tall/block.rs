@@ -5,8 +5,7 @@ use std::ops::{Deref, DerefMut, Range};
 use mdt_dense::MatRef;
 
 use crate::ground::block::Block;
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Rows of one parallel piece: enough to be worth a task, few enough to stay in the second-level
 /// cache.
@@ -47,7 +46,6 @@ impl<'a, T: Real> TallRef<'a, T> {
 }
 
 /// A tall block that owns its memory.
-#[derive(Debug)]
 pub(crate) struct TallBlock<T> {
     data: Block<T>,
     cols: usize,

@@ -8,8 +8,7 @@ use mdt_dense::MatRef;
 
 use super::arithmetic::{gram, product};
 use super::block::{TallBlock, TallRef};
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 
 /// Directions with less than this fraction of the largest singular value count as dependent.
 const DEPENDENT: f64 = 1e-6;

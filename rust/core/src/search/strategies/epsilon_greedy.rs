@@ -2,7 +2,7 @@
 //!
 //! Greedy search with random steps. Cost: `depth * n_members` evaluations.
 
-use crate::ground::random::Stream;
+use crate::Stream;
 use crate::search::tree::rank;
 use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
 

@@ -16,7 +16,7 @@
 
 use std::collections::HashMap;
 
-use crate::ground::random::Stream;
+use crate::Stream;
 use crate::search::{Explored, SearchTree, Sequence, Side, Strategy};
 
 /// Settings of UCT.

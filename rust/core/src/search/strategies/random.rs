@@ -1,6 +1,6 @@
 //! Random sequences.
 
-use crate::ground::random::Stream;
+use crate::Stream;
 use crate::search::{Explored, SearchTree, Sequence, Strategy};
 
 /// Draws sequences of one length step by step.
@@ -29,7 +29,6 @@ impl Strategy for RandomSequences {
 impl RandomSequences {
     /// The sequence of one draw. Each draw has its own random stream, so further draws do not
     /// change it.
-    #[must_use]
     pub fn sequence(&self, sample: usize, n_members: usize) -> Sequence {
         let mut stream = Stream::new(self.seed, sample as u64);
         self.probabilities.chunks_exact(n_members).map(|row| pick(row, stream.uniform())).collect()

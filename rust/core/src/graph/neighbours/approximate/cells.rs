@@ -16,9 +16,7 @@ use super::forest::{Leaves, grow};
 use super::graph::Graph;
 use super::probes::MissedPairs;
 use super::smallest::by_value;
-use crate::ground::exec::Exec;
-use crate::ground::random::Stream;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result, Stream};
 
 /// Mean number of points in a cell.
 const POINTS_PER_CELL: usize = 512;

@@ -7,10 +7,8 @@ use mdt_dense::{Accum, MatMut, MatRef};
 use super::super::metric::sum_terms;
 use super::super::points::{DensePoints, Keys};
 use super::super::screen::{Centred, fill_rows};
-use crate::ground::exec::Exec;
 use crate::ground::prefetch::prefetch;
-use crate::ground::random::Stream;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result, Stream};
 
 /// Points that one thread projects at a time.
 const ROWS_PER_PRODUCT: usize = 1024;

@@ -8,8 +8,7 @@ use std::ops::Range;
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
 use super::smallest::{GROUP_SIZE, Smallest, for_each_place};
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Points of one piece, and pieces between two updates of the graph.
 const POINTS_PER_PIECE: usize = 8192;
@@ -69,42 +68,37 @@ fn compare_group<E: Real>(cloud: &Cloud<E>, group: Group<'_>, graph: &Graph<E>, 
         pairs.extend(
             comparison.reverse_pairs.iter().map(|&(row, place)| (group.others[place as usize], points[row as usize])),
         );
-        pulp::Arch::new().dispatch(Confirm { cloud, graph, pairs: &mut pairs, proposals: &mut proposals });
+        confirm(cloud, graph, &mut pairs, &mut proposals);
     }
     Ok(proposals)
 }
 
 /// Confirms pairs by differences and proposes those that improve the graph.
-struct Confirm<'a, E> {
-    cloud: &'a Cloud<E>,
-    graph: &'a Graph<E>,
-    pairs: &'a mut Vec<(u32, u32)>,
-    proposals: &'a mut Proposals<E>,
-}
-
-impl<E: Real> pulp::WithSimd for Confirm<'_, E> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { cloud, graph, pairs, proposals } = self;
-        // As `Vec::retain`, but inlined: a separate function would not use wide vectors.
-        let mut kept = 0;
-        for i in 0..pairs.len() {
-            let (point, other) = pairs[i];
-            if point != other && !graph.has(point, other) {
-                pairs[kept] = pairs[i];
-                kept += 1;
-            }
+#[pulp::with_simd(confirm = pulp::Arch::new())]
+#[inline(always)]
+fn confirm_simd<S: pulp::Simd, E: Real>(
+    _: S,
+    cloud: &Cloud<E>,
+    graph: &Graph<E>,
+    pairs: &mut Vec<(u32, u32)>,
+    proposals: &mut Proposals<E>,
+) {
+    // As `Vec::retain`, but inlined: a separate function would not use wide vectors.
+    let mut kept = 0;
+    for i in 0..pairs.len() {
+        let (point, other) = pairs[i];
+        if point != other && !graph.has(point, other) {
+            pairs[kept] = pairs[i];
+            kept += 1;
         }
-        pairs.truncate(kept);
-        for (i, &(point, other)) in pairs.iter().enumerate() {
-            let (_, ahead) = pairs[(i + PREFETCH_AHEAD).min(pairs.len() - 1)];
-            cloud.prefetch(ahead);
-            let distance = cloud.squared_distance(point, other);
-            if distance < graph.worst[point as usize] {
-                proposals.add(point, other, distance);
-            }
+    }
+    pairs.truncate(kept);
+    for (i, &(point, other)) in pairs.iter().enumerate() {
+        let (_, ahead) = pairs[(i + PREFETCH_AHEAD).min(pairs.len() - 1)];
+        cloud.prefetch(ahead);
+        let distance = cloud.squared_distance(point, other);
+        if distance < graph.worst[point as usize] {
+            proposals.add(point, other, distance);
         }
     }
 }
@@ -154,37 +148,31 @@ impl<E: Real> Comparison<E> {
         let width = VALUES_PER_PRODUCT / rows.len().max(1);
         for first in range.clone().step_by(width) {
             exec.check()?;
-            let columns_there = first..range.end.min(first + width);
-            pulp::Arch::new().dispatch(Compare { comparison: self, rows, columns, there: columns_there });
+            compare(self, rows, columns, first..range.end.min(first + width));
         }
         Ok(&mut self.nearest[..rows.len()])
     }
 }
 
 /// The work of one product.
-struct Compare<'a, E> {
-    comparison: &'a mut Comparison<E>,
-    rows: &'a Cloud<E>,
-    columns: &'a Cloud<E>,
+#[pulp::with_simd(compare = pulp::Arch::new())]
+#[inline(always)]
+fn compare_simd<S: pulp::Simd, E: Real>(
+    _: S,
+    comparison: &mut Comparison<E>,
+    rows: &Cloud<E>,
+    columns: &Cloud<E>,
     there: Range<usize>,
-}
-
-impl<E: Real> pulp::WithSimd for Compare<'_, E> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { comparison, rows, columns, there } = self;
-        let Comparison { nearest, reverse_thresholds, reverse_pairs, values, spare } = comparison;
-        let norms = &columns.norms()[there.clone()];
-        let lines = rows.multiply(rows.len(), columns, there.clone(), values).chunks_exact(there.len());
-        for (row, (line, nearest)) in lines.zip(nearest).enumerate() {
-            nearest.offer(line, norms, there.start, spare);
-            if !reverse_thresholds.is_empty() {
-                search_reverse(line, rows.norms()[row], &reverse_thresholds[there.clone()], |i| {
-                    reverse_pairs.push((row as u32, (there.start + i) as u32));
-                });
-            }
+) {
+    let Comparison { nearest, reverse_thresholds, reverse_pairs, values, spare } = comparison;
+    let norms = &columns.norms()[there.clone()];
+    let lines = rows.multiply(rows.len(), columns, there.clone(), values).chunks_exact(there.len());
+    for (row, (line, nearest)) in lines.zip(nearest).enumerate() {
+        nearest.offer(line, norms, there.start, spare);
+        if !reverse_thresholds.is_empty() {
+            search_reverse(line, rows.norms()[row], &reverse_thresholds[there.clone()], |i| {
+                reverse_pairs.push((row as u32, (there.start + i) as u32));
+            });
         }
     }
 }

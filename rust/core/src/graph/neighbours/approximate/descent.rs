@@ -8,9 +8,8 @@
 
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
-use crate::ground::exec::Exec;
 use crate::ground::random::mix;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Points whose neighbourhoods one thread compares at a time.
 const POINTS_PER_PIECE: usize = 512;
@@ -45,34 +44,27 @@ pub(super) fn round<E: Real>(
     let mut entered = 0;
     for turn in neighbourhoods.chunks(PIECES_PER_TURN) {
         let known = &*graph;
-        let proposals = exec.map(turn.len(), |piece| {
-            Ok(pulp::Arch::new().dispatch(CompareNeighbourhoods { cloud, known, neighbourhoods: &turn[piece] }))
-        })?;
+        let proposals = exec.map(turn.len(), |piece| Ok(propose(cloud, known, &turn[piece])))?;
         entered += graph.accept(&proposals, exec)?;
     }
     Ok(entered)
 }
 
 /// Compares the neighbourhoods of one piece.
-struct CompareNeighbourhoods<'a, E> {
-    cloud: &'a Cloud<E>,
-    known: &'a Graph<E>,
-    neighbourhoods: &'a Neighbourhoods,
-}
-
-impl<E: Real> pulp::WithSimd for CompareNeighbourhoods<'_, E> {
-    type Output = Proposals<E>;
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> Proposals<E> {
-        let Self { cloud, known, neighbourhoods: Neighbourhoods { points, spans } } = self;
-        let mut proposals = Proposals::new(cloud.len());
-        let (mut gathered, mut values) = (Cloud::empty(cloud.dimension()), Vec::new());
-        for &Span { fresh, settled, end } in spans {
-            compare(cloud, known, &points[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut proposals);
-        }
-        proposals
+#[pulp::with_simd(propose = pulp::Arch::new())]
+#[inline(always)]
+fn propose_simd<S: pulp::Simd, E: Real>(
+    _: S,
+    cloud: &Cloud<E>,
+    known: &Graph<E>,
+    here: &Neighbourhoods,
+) -> Proposals<E> {
+    let mut proposals = Proposals::new(cloud.len());
+    let (mut gathered, mut values) = (Cloud::empty(cloud.dimension()), Vec::new());
+    for &Span { fresh, settled, end } in &here.spans {
+        compare(cloud, known, &here.points[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut proposals);
     }
+    proposals
 }
 
 /// Compares the first `fresh` points with each other and with all other points.

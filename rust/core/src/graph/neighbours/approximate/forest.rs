@@ -10,9 +10,8 @@ use std::ops::Range;
 use super::cloud::Cloud;
 use super::compare::Group;
 use super::smallest::by_value;
-use crate::ground::exec::Exec;
-use crate::ground::random::{Stream, mix};
-use crate::{Real, Result};
+use crate::ground::random::mix;
+use crate::{Exec, Real, Result, Stream};
 
 /// Points that one thread projects at a time.
 const POINTS_PER_PIECE: usize = 4096;
@@ -58,7 +57,7 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
             })
             .collect();
         exec.each_piece(&mut places, POINTS_PER_PIECE, |first, piece| {
-            pulp::Arch::new().dispatch(Project { cloud, ranges: &ranges, directions: &directions, first, piece });
+            project(cloud, &ranges, &directions, first, piece);
         })?;
         let mut rest = places.as_mut_slice();
         let mut nodes: Vec<&mut [(E, u32)]> = Vec::with_capacity(ranges.len());
@@ -86,29 +85,24 @@ pub(super) fn grow<E: Real>(cloud: &Cloud<E>, largest: usize, seed: u64, exec: &
 }
 
 /// Projects points on the directions of their nodes.
-struct Project<'a, E> {
-    cloud: &'a Cloud<E>,
-    ranges: &'a [Range<usize>],
-    directions: &'a [Vec<E>],
+#[pulp::with_simd(project = pulp::Arch::new())]
+#[inline(always)]
+fn project_simd<S: pulp::Simd, E: Real>(
+    _: S,
+    cloud: &Cloud<E>,
+    ranges: &[Range<usize>],
+    directions: &[Vec<E>],
     first: usize,
-    piece: &'a mut [(E, u32)],
-}
-
-impl<E: Real> pulp::WithSimd for Project<'_, E> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { cloud, ranges, directions, first, piece } = self;
-        let mut node = ranges.partition_point(|range| range.end <= first);
-        for i in 0..piece.len() {
-            cloud.prefetch(piece[(i + PREFETCH_AHEAD).min(piece.len() - 1)].1);
-            while ranges[node].end <= first + i {
-                node += 1;
-            }
-            let (place, point) = &mut piece[i];
-            *place = dot(cloud.row(*point), &directions[node]);
+    piece: &mut [(E, u32)],
+) {
+    let mut node = ranges.partition_point(|range| range.end <= first);
+    for i in 0..piece.len() {
+        cloud.prefetch(piece[(i + PREFETCH_AHEAD).min(piece.len() - 1)].1);
+        while ranges[node].end <= first + i {
+            node += 1;
         }
+        let (place, point) = &mut piece[i];
+        *place = dot(cloud.row(*point), &directions[node]);
     }
 }
 

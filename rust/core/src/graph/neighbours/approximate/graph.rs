@@ -4,8 +4,7 @@
 //! holds the best of all proposals it received, so the result depends neither on their order nor on
 //! the number of threads.
 
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Rows that one thread updates at a time.
 const ROWS_PER_PIECE: usize = 2048;

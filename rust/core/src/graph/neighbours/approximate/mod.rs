@@ -35,10 +35,9 @@ use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
 use super::scan;
 use super::screen::{Centred, is_fine_enough};
-use crate::ground::exec::Exec;
 use crate::ground::prefetch::prefetch;
 use crate::ground::random::mix;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 use cells::Cells;
 use cloud::Cloud;
 use compare::compare_groups;
@@ -80,24 +79,13 @@ pub struct ApproximateSettings {
     pub recall: f64,
 }
 
-/// Uses of random numbers; each has its own stream.
-enum Purpose {
-    Probes,
-    Reduction,
-    Cells,
-    Tree(u64),
-    Round(u64),
-}
+/// Keys of the random streams; tree `i` has the key `2 i` and round `i` the key `2 i + 1`.
+const PROBES: u64 = !0;
+const CELLS: u64 = !1;
+const REDUCTION: u64 = !2;
 
 impl ApproximateSettings {
-    fn seed_for(&self, purpose: &Purpose) -> u64 {
-        let key = match purpose {
-            Purpose::Probes => !0,
-            Purpose::Cells => !1,
-            Purpose::Reduction => !2,
-            Purpose::Tree(tree) => 2 * tree,
-            Purpose::Round(round) => 2 * round + 1,
-        };
+    fn seed_for(&self, key: u64) -> u64 {
         mix(self.seed ^ mix(key))
     }
 }
@@ -170,12 +158,11 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         exec: &'a Exec,
     ) -> Result<Self> {
         let n = cloud.len();
-        let seed = |purpose: Purpose| settings.seed_for(&purpose);
-        let mut probes = RecallProbes::new(points, &cloud, k, settings.recall, seed(Purpose::Probes), exec)?;
+        let mut probes = RecallProbes::new(points, &cloud, k, settings.recall, settings.seed_for(PROBES), exec)?;
         let width_if_reduced = (k + SPARE.max(SPARE_THIRDS * k / 3)).min(n - 1);
         // All pairs of a single leaf are compared anyway.
         let reduced = if n > LEAF {
-            reduce_dimension(&cloud, &probes, width_if_reduced, seed(Purpose::Reduction), exec)?
+            reduce_dimension(&cloud, &probes, width_if_reduced, settings.seed_for(REDUCTION), exec)?
         } else {
             None
         };
@@ -183,7 +170,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         let cloud = reduced.unwrap_or(cloud);
         // Every leaf has more than `width` points, so every row is filled.
         let leaf = LEAF.max(2 * width + 2);
-        let Leaves { order, ranges } = grow(&cloud, leaf, seed(Purpose::Tree(0)), exec)?;
+        let Leaves { order, ranges } = grow(&cloud, leaf, settings.seed_for(0), exec)?;
         let cloud = cloud.reordered(&order, exec)?;
         probes.renumber(order.clone());
         let mut graph = Graph::new(n, width);
@@ -200,7 +187,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
                 break;
             }
             left = unfound;
-            let leaves = grow(&self.cloud, self.leaf, self.settings.seed_for(&Purpose::Tree(tree)), self.exec)?;
+            let leaves = grow(&self.cloud, self.leaf, self.settings.seed_for(2 * tree), self.exec)?;
             compare_groups(&self.cloud, &leaves.groups(), &mut self.graph, self.exec)?;
         }
         Ok(())
@@ -211,7 +198,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
     fn run_rounds(&mut self) -> Result<f64> {
         let mut missing = self.probes.missing(&self.graph);
         while missing > 0.0 {
-            let seed = self.settings.seed_for(&Purpose::Round(self.rounds));
+            let seed = self.settings.seed_for(2 * self.rounds + 1);
             let entered = descent::round(&self.cloud, &mut self.graph, SAMPLE, seed, self.exec)?;
             self.rounds += 1;
             missing = self.probes.missing(&self.graph);
@@ -228,7 +215,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         if missing <= 0.0 {
             return Ok(());
         }
-        let mut cells = Cells::new(&self.cloud, self.settings.seed_for(&Purpose::Cells), self.exec)?;
+        let mut cells = Cells::new(&self.cloud, self.settings.seed_for(CELLS), self.exec)?;
         while missing > 0.0 {
             let missed = self.probes.missed_pairs(missing, &self.graph);
             if !cells.visit(&missed, &self.cloud, &mut self.graph, self.exec)? {

@@ -12,10 +12,8 @@ use super::cloud::Cloud;
 use super::compare::Comparison;
 use super::graph::Graph;
 use super::smallest::by_value;
-use crate::ground::exec::Exec;
 use crate::ground::permutation::inverse;
-use crate::ground::random::Stream;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result, Stream};
 
 /// Number of probes, and the number for points of at least `LONG` dimensions, where probes cost
 /// more.

@@ -11,10 +11,8 @@
 
 use super::cloud::Cloud;
 use super::probes::RecallProbes;
-use crate::ground::exec::Exec;
-use crate::ground::random::Stream;
 use crate::ground::tall::{TallRef, gram, product, random_signs, range_basis, singular_values};
-use crate::{Real, Result};
+use crate::{Exec, Real, Result, Stream};
 
 /// Numbers of directions to try, and the factor by which they must reduce the dimension.
 const DIMENSIONS: [usize; 7] = [16, 32, 64, 96, 128, 192, 256];

@@ -24,13 +24,11 @@ pub enum ChosenBy {
 
 impl ChosenBy {
     /// True if the new point chose the training point.
-    #[must_use]
     pub fn by_new_point(self) -> bool {
         self != Self::TrainingPoint
     }
 
     /// True if the training point chose the new point.
-    #[must_use]
     pub fn by_training_point(self) -> bool {
         self != Self::NewPoint
     }

@@ -27,8 +27,7 @@ pub use edges::{ChosenBy, CrossTable, Reach};
 
 use super::metric::Metric;
 use super::points::{Features, Placed, Points};
-use crate::ground::exec::Exec;
-use crate::{Error, Real, Result};
+use crate::{Error, Exec, Real, Result};
 use pair::{DensePair, SparsePair};
 use query::CrossSearch;
 
@@ -42,7 +41,7 @@ pub fn cross_neighbours<T: Real>(
     metric: Metric,
     exec: &Exec,
 ) -> Result<CrossTable> {
-    let n = training.len();
+    let n = training.n_rows();
     if k < 1 || k >= n {
         return Err(Error::Invalid(format!("expected between 1 and {} neighbours, got {k}", n.max(1) - 1)));
     }

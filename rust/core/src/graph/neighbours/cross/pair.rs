@@ -7,9 +7,8 @@ use mdt_dense::{Accum, MatMut, MatRef, Product as _};
 use crate::graph::neighbours::metric::{Metric, dense_key, sparse_key, sum_terms};
 use crate::graph::neighbours::points::{DensePoints, Keys, SparsePoints};
 use crate::graph::neighbours::screen::gamma;
-use crate::ground::exec::Exec;
 use crate::ground::tall::{TallRef, column_means};
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Two sets of points with the keys from one to the other.
 pub(super) trait Pair: Sync {

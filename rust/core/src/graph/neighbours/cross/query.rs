@@ -7,8 +7,7 @@ use super::pair::{CentredBlock, Pair};
 use crate::graph::neighbours::nearest::Nearest;
 use crate::graph::neighbours::scan::{GROUP, set_bits, which};
 use crate::graph::neighbours::screen::gamma;
-use crate::ground::exec::Exec;
-use crate::{Error, Result};
+use crate::{Error, Exec, Result};
 
 /// Number of training points in a block.
 const BLOCK: usize = 256;
@@ -62,14 +61,7 @@ impl<'a, P: Pair> CrossSearch<'a, P> {
             let screened = self.pair.load(own, &mut scratch.queries);
             for start in (0..n).step_by(BLOCK) {
                 exec.check()?;
-                let block = start..(start + BLOCK).min(n);
-                pulp::Arch::new().dispatch(CompareBlock {
-                    search: self,
-                    queries: &mut queries,
-                    block,
-                    screened,
-                    scratch,
-                });
+                compare_block(self, &mut queries, start..(start + BLOCK).min(n), screened, scratch);
             }
             for (row, query) in piece.iter_mut().zip(queries) {
                 *row = query.finish(self.reach)?;
@@ -92,35 +84,29 @@ fn widened(radius: f64) -> f64 {
     radius * (1.0 + SLACK)
 }
 
-/// Compares queries with a block of points. A type instead of a closure: [`pulp`] compiles a type
-/// for each vector width.
-struct CompareBlock<'a, 'b, P> {
-    search: &'a CrossSearch<'b, P>,
-    queries: &'a mut [Query],
+/// Compares queries with a block of points.
+#[pulp::with_simd(compare_block = pulp::Arch::new())]
+#[inline(always)]
+fn compare_block_simd<S: pulp::Simd, P: Pair>(
+    _: S,
+    search: &CrossSearch<'_, P>,
+    queries: &mut [Query],
     block: Range<usize>,
     screened: bool,
-    scratch: &'a mut QueryScratch,
-}
-
-impl<P: Pair> pulp::WithSimd for CompareBlock<'_, '_, P> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { search, queries, block, screened, scratch } = self;
-        let values = &mut scratch.values[..queries.len() * block.len()];
-        if screened {
-            search.pair.lower_bounds(block.clone(), &scratch.queries, &mut scratch.points, values);
-        } else {
-            for (query, row) in queries.iter().zip(values.chunks_exact_mut(block.len())) {
-                for (value, j) in row.iter_mut().zip(block.clone()) {
-                    *value = search.pair.key(query.index, j);
-                }
+    scratch: &mut QueryScratch,
+) {
+    let values = &mut scratch.values[..queries.len() * block.len()];
+    if screened {
+        search.pair.lower_bounds(block.clone(), &scratch.queries, &mut scratch.points, values);
+    } else {
+        for (query, row) in queries.iter().zip(values.chunks_exact_mut(block.len())) {
+            for (value, j) in row.iter_mut().zip(block.clone()) {
+                *value = search.pair.key(query.index, j);
             }
         }
-        for (query, row) in queries.iter_mut().zip(values.chunks_exact(block.len())) {
-            query.filter(search, row, block.start);
-        }
+    }
+    for (query, row) in queries.iter_mut().zip(values.chunks_exact(block.len())) {
+        query.filter(search, row, block.start);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Edges of new points against the rows of a graph.
 
 use super::*;
+use crate::Csr;
 use crate::graph::neighbours::{Method, NeighbourTable, nearest_neighbours};
-use crate::ground::csr::Csr;
 
 fn exec() -> Exec {
     Exec::with_threads(2)

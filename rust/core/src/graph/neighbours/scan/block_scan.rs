@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use super::queries::{FilterPanel, Queries, Role};
+use super::queries::{Queries, Role, filter_panel};
 use crate::graph::neighbours::points::Keys;
 use crate::graph::neighbours::screen::Screen;
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Buffers of one thread.
 pub(super) struct PanelScratch<E> {
@@ -68,8 +67,6 @@ impl<P: Keys, S: Screen> BlockScan<'_, P, S> {
     }
 
     fn filter(&self, queries: &mut Queries<S::Element>, role: Role, scratch: &PanelScratch<S::Element>) {
-        let Self { points, screen, .. } = self;
-        let products = &scratch.products;
-        pulp::Arch::new().dispatch(FilterPanel { queries, points: *points, bounds: screen.bounds(), role, products });
+        filter_panel(queries, self.points, self.screen.bounds(), role, &scratch.products);
     }
 }

@@ -26,14 +26,13 @@ use std::ops::Range;
 
 use block_scan::{BlockScan, PanelScratch};
 pub(super) use groups::{GROUP, set_bits, which};
-use queries::{FinishQueries, Queries};
+use queries::{Queries, finish_queries};
 use round_robin::{for_each_round, into_teams};
 
 use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys, SparsePoints};
 use super::screen::{Centred, DenseScreen, Screen, SparseScreen, is_fine_enough, sparse_squared_norms};
-use crate::ground::exec::Exec;
-use crate::{Real, Result};
+use crate::{Exec, Real, Result};
 
 /// Number of points in a block of the plain scan.
 const BLOCK: usize = 256;
@@ -87,7 +86,7 @@ fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>>
             let mut nearest = vec![Nearest::new(k); piece.len()];
             for block in blocks_outwards(first / BLOCK, n) {
                 exec.check()?;
-                pulp::Arch::new().dispatch(CompareAll { points, first, block, nearest: &mut nearest });
+                compare_all(points, first, block, &mut nearest);
             }
             piece.iter_mut().zip(nearest).for_each(|(row, nearest)| *row = nearest.into());
             Ok(())
@@ -97,23 +96,18 @@ fn plain(points: &impl Keys, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>>
 }
 
 /// Compares the points from `first` on with every point of a block.
-struct CompareAll<'a, P> {
-    points: &'a P,
+#[pulp::with_simd(compare_all = pulp::Arch::new())]
+#[inline(always)]
+fn compare_all_simd<S: pulp::Simd, P: Keys>(
+    _: S,
+    points: &P,
     first: usize,
     block: Range<usize>,
-    nearest: &'a mut [Nearest],
-}
-
-impl<P: Keys> pulp::WithSimd for CompareAll<'_, P> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { points, first, block, nearest } = self;
-        for (lane, nearest) in nearest.iter_mut().enumerate() {
-            for j in block.clone().filter(|&j| j != first + lane) {
-                nearest.offer(points.distance(first + lane, j), j as u32);
-            }
+    nearest: &mut [Nearest],
+) {
+    for (lane, nearest) in nearest.iter_mut().enumerate() {
+        for j in block.clone().filter(|&j| j != first + lane) {
+            nearest.offer(points.distance(first + lane, j), j as u32);
         }
     }
 }
@@ -138,7 +132,7 @@ fn screened<S: Screen>(points: &impl Keys, screen: &S, k: usize, exec: &Exec) ->
     let mut tasks: Vec<_> = queries.iter_mut().zip(&mut found).collect();
     exec.each_piece(&mut tasks, 1, |_, task| {
         let (queries, found) = &mut task[0];
-        **found = pulp::Arch::new().dispatch(FinishQueries { queries, points, bounds: screen.bounds() });
+        **found = finish_queries(queries, points, screen.bounds());
     })?;
     Ok(found.into_iter().flatten().collect())
 }

@@ -229,41 +229,32 @@ pub(super) enum Role {
     Both,
 }
 
-/// Filters a panel. A type instead of a closure: [`pulp`] compiles a type for each vector width.
-pub(super) struct FilterPanel<'a, E, P> {
-    pub queries: &'a mut Queries<E>,
-    pub points: &'a P,
-    pub bounds: &'a Bounds<E>,
-    pub role: Role,
-    pub products: &'a [E],
-}
-
-impl<E: Real, P: Keys> pulp::WithSimd for FilterPanel<'_, E, P> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        let Self { queries, points, bounds, role, products } = self;
-        match role {
-            Role::Columns(rows) => queries.filter_columns(points, bounds, rows, products),
-            Role::Rows(columns) => queries.filter_rows(points, bounds, columns, products),
-            Role::Both => queries.start(points, bounds, products),
-        }
+/// Filters a panel.
+#[pulp::with_simd(filter_panel = pulp::Arch::new())]
+#[inline(always)]
+pub(super) fn filter_panel_simd<S: pulp::Simd, E: Real, P: Keys>(
+    _: S,
+    queries: &mut Queries<E>,
+    points: &P,
+    bounds: &Bounds<E>,
+    role: Role,
+    products: &[E],
+) {
+    match role {
+        Role::Columns(rows) => queries.filter_columns(points, bounds, rows, products),
+        Role::Rows(columns) => queries.filter_rows(points, bounds, columns, products),
+        Role::Both => queries.start(points, bounds, products),
     }
 }
 
-/// Finishes a block of queries; a type for the same reason.
-pub(super) struct FinishQueries<'a, E, P> {
-    pub queries: &'a mut Queries<E>,
-    pub points: &'a P,
-    pub bounds: &'a Bounds<E>,
-}
-
-impl<E: Real, P: Keys> pulp::WithSimd for FinishQueries<'_, E, P> {
-    type Output = Vec<NeighbourRow>;
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> Vec<NeighbourRow> {
-        self.queries.finish(self.points, self.bounds)
-    }
+/// Finishes a block of queries.
+#[pulp::with_simd(finish_queries = pulp::Arch::new())]
+#[inline(always)]
+pub(super) fn finish_queries_simd<S: pulp::Simd, E: Real, P: Keys>(
+    _: S,
+    queries: &mut Queries<E>,
+    points: &P,
+    bounds: &Bounds<E>,
+) -> Vec<NeighbourRow> {
+    queries.finish(points, bounds)
 }
