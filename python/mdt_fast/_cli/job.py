@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._clusters.n_clusters import ClusterSelection
-from .._estimators.pipeline import Fit, FitSettings, fit_operators, kernel_for
+from .._estimators.graphs import view_parameters
+from .._estimators.pipeline import Fit, FitSettings, fit_operators
 from .._geometry.time import TimeSelection
 from .._operators.build import build_operators
 from .._operators.checks import CheckReport
@@ -100,8 +101,14 @@ def _compute(job: Job, console: Console) -> Outcome:
     console.print(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
     settings = job.fitting
     with _timed(seconds, "operators"):
-        kernel = kernel_for(job.building["kernel"], settings.strategy, job.building["preset"])
-        building = {**job.building, "kernel": kernel}
+        resolved = view_parameters(job.building).resolve(
+            settings.strategy,
+            preset=job.building["preset"],
+            n_samples=next(iter(data.views.values())).shape[0],
+            n_clusters=settings.n_clusters,
+            quality=settings.quality,
+        )
+        building = {**job.building, **resolved}
         ops = build_operators(data.views, n_jobs=settings.n_jobs, random_state=settings.random_state, **building)
     checked = ops.check()
     if settings.n_components is not None:
@@ -146,7 +153,7 @@ def _describe(result: Any) -> str | None:
 
 
 def _write(outcome: Outcome, outputs: Outputs) -> None:
-    result, coordinates = outcome.fit.result, outcome.fit.coordinates
+    result, coordinates = outcome.fit.result, outcome.fit.geometry.coordinates
     samples: Sequence[Any] = outcome.data.sample_names or range(len(coordinates))
     if outcome.labels is not None:
         columns = {"sample": samples, "label": outcome.labels.tolist()}

@@ -134,7 +134,7 @@ def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
 
 
 def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
-    coordinates = outcome.fit.coordinates
+    coordinates = outcome.fit.geometry.coordinates
     colorings: dict[str, Any] = {}
     if outcome.labels is not None:
         colorings["clusters"] = outcome.labels

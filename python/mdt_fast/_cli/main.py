@@ -36,18 +36,19 @@ Shell completion for bash (zsh_source and fish_source for other shells):
 class _KeywordOrInt(click.ParamType):  # type: ignore[type-arg]
     """Type of an option that is a keyword, such as "auto", or an integer."""
 
-    def __init__(self, keyword: str) -> None:
-        self._keyword = keyword
-        self.name = f"{keyword}|INTEGER"
+    def __init__(self, *keywords: str) -> None:
+        self._keywords = keywords
+        self.name = "|".join([*keywords, "INTEGER"])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the keyword or the integer."""
-        if value == self._keyword or isinstance(value, int):
+        if value in self._keywords or isinstance(value, int):
             return value
         try:
             return int(value)
         except ValueError:
-            self.fail(f"expected {self._keyword!r} or an integer, got {value!r}", param, ctx)
+            expected = " or ".join([*map(repr, self._keywords), "an integer"])
+            self.fail(f"expected {expected}, got {value!r}", param, ctx)
 
 
 _INPUT = [
@@ -63,7 +64,9 @@ _INPUT = [
     ),
 ]
 _GRAPH = [
-    click.option("--n-neighbors", "-k", type=_KeywordOrInt("log"), default="log", help="Number of neighbours."),
+    click.option(
+        "--n-neighbors", "-k", type=_KeywordOrInt("auto", "log"), default="auto", help="Number of neighbours."
+    ),
     click.option("--kernel", type=click.Choice(["auto", *KERNELS]), default="auto", help="Kernel of the affinities."),
     click.option(
         "--metric",
@@ -174,7 +177,11 @@ def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> 
         files=list(files),
         output=given.pop("output"),
         reading=reading,
-        building={name: given.pop(name) for name in ("n_neighbors", "kernel", "metric", "preset", "dtype")},
+        building={
+            **{name: given.pop(name) for name in ("n_neighbors", "kernel", "metric", "preset", "dtype")},
+            "anisotropy": "auto",
+            "joint": "auto",
+        },
         with_report=given.pop("report"),
         fitting=FitSettings(
             strategy=_strategy_with(given.pop("strategy"), given.pop("options")),

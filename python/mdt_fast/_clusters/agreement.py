@@ -67,6 +67,13 @@ class Agreement(CombinedLabels):
     trajectories: list[Trajectory]
     rows: NDArray[np.intp]
 
+    @property
+    def representative(self) -> Trajectory:
+        """One trajectory in place of all: steps with the mean of their weights, as many as on average."""
+        weights = np.mean([each.weights.mean(axis=0) for each in self.trajectories], axis=0)
+        n_steps = round(float(np.mean([len(each) for each in self.trajectories])))
+        return self.trajectories[0].operators.trajectory(np.tile(weights / weights.sum(), (max(n_steps, 1), 1)))
+
     @classmethod
     def of(cls, trajectories: list[Trajectory], rows: NDArray[np.intp], combined: CombinedLabels) -> Agreement:
         """Return the combined labels of some trajectories."""

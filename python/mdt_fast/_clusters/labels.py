@@ -21,7 +21,6 @@ from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_integer
 from .._support.seed import check_seed
 from ..quality._arguments import QualityLike
-from .agreement import CombinedLabels
 from .k_means import k_means
 
 _SCORES: dict[str, Callable[..., float]] = {
@@ -42,11 +41,10 @@ class Labelling:
     score: float
 
     @classmethod
-    def of_agreement(cls, agreement: CombinedLabels, score: float) -> Labelling:
-        """Return combined labels with the mean coordinates of the clusters."""
-        labels, embedding = agreement.labels, agreement.embedding
-        sums = np.zeros((int(labels.max()) + 1, embedding.shape[1]))
-        np.add.at(sums, labels, embedding)
+    def of_labels(cls, labels: NDArray[np.int32], coordinates: NDArray[Any], score: float) -> Labelling:
+        """Return labels with the mean coordinates of their clusters."""
+        sums = np.zeros((int(labels.max()) + 1, coordinates.shape[1]))
+        np.add.at(sums, labels, coordinates)
         return cls(labels, sums / np.bincount(labels)[:, np.newaxis], score)
 
 

@@ -81,29 +81,27 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
     def _build(self, X: Any) -> OperatorSet:
         """Read the views and build their operators; return an OperatorSet as it is."""
         if isinstance(X, OperatorSet):
-            self._note_views(X.names[: X.n_views], None)
+            self._note_views(X.given_names, None)
             return X
         name, one = _one_matrix(X)
         views = _read(self, X) if one is None else _split(self, one, name)
         self._note_views(list(views), [int(view.shape[1]) for view in views.values()])
         return build_operators(
             views,
-            n_neighbors=self.n_neighbors,
-            kernel=self._kernel(),
+            **self._graph_parameters(next(iter(views.values())).shape[0]),
             bandwidth=self.bandwidth,
             symmetrize=self.symmetrize,
             neighbors=self.neighbors,
             metric=self.metric,
-            anisotropy=self.anisotropy,
             preset=self.preset,
             dtype=self.dtype,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
 
-    def _kernel(self) -> Any:
-        """Return the kernel of the graphs."""
-        return self.kernel
+    def _graph_parameters(self, n_samples: int) -> dict[str, Any]:
+        """Return the parameters of the graphs that may depend on other parameters."""
+        return {"n_neighbors": self.n_neighbors, "kernel": self.kernel, "anisotropy": self.anisotropy}
 
     def _note_views(self, names: list[str], widths: list[int] | None) -> None:
         """Store names and widths of the views; raise if their number does not fit."""

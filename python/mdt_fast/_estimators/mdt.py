@@ -18,7 +18,8 @@ from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
 from .base import InductiveEmbedder, MultiViewEstimator
-from .pipeline import Fit, FitSettings, fit_operators, kernel_for
+from .graphs import view_parameters
+from .pipeline import Fit, FitSettings, fit_operators
 
 # Members that can be added to the walks of the views by name.
 _MEMBERS: dict[str, Callable[[OperatorSet], OperatorSet]] = {
@@ -34,9 +35,11 @@ class SearchEstimator(MultiViewEstimator):
     """An estimator that searches for a trajectory."""
 
     strategy: Any = "beam"
+    n_clusters: Any = None
     t: Any = "auto"
     quality: Any = "auto"
     view_weights: Any = None
+    joint: Any = False
     members: Any = None
     weighting: str = "uniform"
     max_evaluations: Any = None
@@ -60,23 +63,35 @@ class SearchEstimator(MultiViewEstimator):
         """Build the operators, run the pipeline and set the attributes of all searches."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
         # An earlier fit with another strategy may have left attributes that this one does not set.
-        for name in ("confidence_", "geometry_", "singular_values_"):
+        for name in ("confidence_", "graph_parameters_"):
             self.__dict__.pop(name, None)
         self.operators_ = _with_members(self._build(X), self.members)
+        if hasattr(self, "graph_parameters_"):
+            # What "auto" decided.
+            self.graph_parameters_["joint"] = self.operators_.joint is not None
         own = self.get_params(deep=False)
         shared = {each.name: own[each.name] for each in fields(FitSettings) if each.name in own}
         progress = check_flag("verbose", self.verbose)
         how = FitSettings(**{**shared, "quality": quality, "with_labels": with_labels, "progress": progress})
         found = fit_operators(self.operators_, how)
-        self.search_result_, self.embedding_ = found.result, found.coordinates
-        self.trajectory_ = found.result.trajectory
+        self.search_result_, self.geometry_ = found.result, found.geometry
+        self.embedding_, self.singular_values_ = found.geometry.coordinates, found.geometry.singular_values
+        self.trajectory_ = found.geometry.trajectory
         self.score_ = found.result.score
         self.search_history_ = found.result.history
-        self.t_ = found.result.t
-        if found.geometry is not None:
-            self.t_ = self.t_ or len(found.geometry.trajectory)
-            self.geometry_, self.singular_values_ = found.geometry, found.geometry.singular_values
+        self.t_ = found.result.t or len(self.trajectory_)
         return found
+
+    def _graph_parameters(self, n_samples: int) -> dict[str, Any]:
+        resolved = view_parameters(self.__dict__).resolve(
+            self.strategy,
+            preset=self.preset,
+            n_samples=n_samples,
+            n_clusters=self.n_clusters,
+            quality=self.quality,
+        )
+        self.graph_parameters_ = resolved
+        return resolved
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -103,6 +118,8 @@ class MDT(InductiveEmbedder, SearchEstimator):
         the contrastive loss if candidates are compared.
     view_weights : (V,) array, "auto" or None, default=None
         Weight of each view in the score, as in :func:`search`.
+    joint : bool or "auto", default=False
+        Whether the views together are one more base view, as in :func:`build_operators`.
     members : list of {"mean", "identity", "uniform", "teleport"} or int, or None, default=None
         Members of the operator set beside the walks P of the views: their mean, the identity, the
         jump to any sample, ``0.85 P`` plus 0.15 of that jump, or ``P^s`` for an int s.
@@ -220,10 +237,10 @@ class MDT(InductiveEmbedder, SearchEstimator):
 class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     """Cluster samples seen in several views by multi-view diffusion trajectories.
 
-    Each view becomes a random walk. By default many random products ``W_t ... W_1`` of these walks
-    are clustered, and the clusters of the better half are combined. Other strategies search for the
-    one product whose clusters score best on the views; its leading singular vectors are then
-    clustered by k-means.
+    Each view becomes a random walk, and so do all views together (the joint view). By default many
+    random products ``W_t ... W_1`` of these walks are clustered, and the clusters of the best
+    quarter are combined. Other strategies search for the one product whose clusters score best on
+    the views; its leading singular vectors are then clustered by k-means.
 
     Parameters
     ----------
@@ -245,12 +262,22 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         As in :func:`search`.
     view_weights : (V,) array, "auto" or None, default=None
         Weight of each view in the score, as in :func:`search`.
+    n_neighbors : int, "log" or "auto", default="auto"
+        Number of neighbours, as in :func:`build_operators`. "auto" is an eighth of the mean size of a
+        cluster, between ``ceil(ln N)`` and twice that number, for a consensus without a preset, and
+        "log" otherwise.
     kernel : str or callable, default="auto"
         Kernel of the graphs, as in :func:`build_operators`. "auto" is "adaptive" for a consensus
         without a preset, and "gaussian" otherwise.
+    anisotropy : float or "auto", default="auto"
+        Exponent of the density normalisation, as in :func:`build_operators`. "auto" is 1 for a
+        consensus without a preset, and 0 otherwise.
+    joint : bool or "auto", default="auto"
+        Whether the views together are one more base view, as in :func:`build_operators`. "auto" adds
+        it for a consensus without a preset, if the views can be joined.
     members, weighting, max_evaluations, time_limit, memory_limit, checkpoint
         As in :class:`MDT`.
-    n_neighbors, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype, view_slices
+    bandwidth, symmetrize, neighbors, metric, preset, dtype, view_slices
         As in :class:`MDT`.
     tol : float, default=1e-3
         Accuracy of the embedding, see :func:`embed`.
@@ -271,13 +298,14 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     cluster_centers_ : (n_clusters, n_components) array
         Mean coordinates of the clusters.
     embedding_ : (n_samples, n_components) array
-        Coordinates of the training samples; for a consensus (n_samples, n_clusters) with rows of
-        unit length.
-    trajectory_ : Trajectory or None
-        The trajectory; None for a consensus.
-    geometry_, singular_values_
-        As in :class:`MDT`; not for a consensus.
-    t_, search_history_, search_result_, operators_
+        Coordinates of the training samples along `trajectory_`.
+    trajectory_ : Trajectory
+        The trajectory; for a consensus one that represents the combined trajectories: its steps have
+        the mean of their weights, and their mean number.
+    graph_parameters_ : dict
+        The values of `n_neighbors`, `kernel`, `anisotropy` and `joint` that "auto" stands for; not
+        if fitted on an operator set.
+    geometry_, singular_values_, t_, search_history_, search_result_, operators_
         As in :class:`MDT`.
     n_views_in_, n_features_in_, view_names_, feature_names_in_
         As in :class:`MDT`.
@@ -297,12 +325,12 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
 
     n_clusters: Any = field(default=8, kw_only=False)
     strategy: Any = "auto"
+    n_neighbors: Any = "auto"
     kernel: Any = "auto"
+    anisotropy: Any = "auto"
+    joint: Any = "auto"
     n_components: Any = None
     n_init: int = 10
-
-    def _kernel(self) -> Any:
-        return kernel_for(self.kernel, self.strategy, self.preset)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Search for trajectories of the views and cluster the samples.
@@ -348,7 +376,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         (n_new,) array of int32
         """
         views = self._new_views(X)
-        if self.trajectory_ is None:
+        if self.search_result_.agreement is not None:
             return labels_at(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
         nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)

@@ -7,9 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .._clusters.labels import Labelling, choose_labels
 from .._clusters.n_clusters import select_n_clusters
 from .._geometry.embedding import Embedding, embed
@@ -18,7 +15,7 @@ from .._operators.operator_set import OperatorSet
 from .._search.result import SearchResult
 from .._search.scoring import Scoring
 from .._search.search import search
-from .._search.strategies import Strategy, make_strategy
+from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Mean
 
 T = TypeVar("T")
@@ -58,22 +55,15 @@ class FitSettings:
 class Fit:
     """What the pipeline computes.
 
-    `geometry` is None for a consensus, `labelling` is None without labels, `selection` is None if
-    the diffusion time was given or is not used.
+    `geometry` is that of one trajectory, which represents the others if the result is a consensus.
+    `labelling` is None without labels, `selection` is None if the diffusion time was given or is
+    not used.
     """
 
     result: SearchResult
-    coordinates: NDArray[Any]
-    geometry: Embedding | None
+    geometry: Embedding
     labelling: Labelling | None
     selection: TimeSelection | None
-
-
-def kernel_for(kernel: Any, strategy: Any, preset: str | None) -> Any:
-    """Return the kernel that "auto" stands for: that of the strategy, unless a preset is given."""
-    if not isinstance(kernel, str) or kernel != "auto":
-        return kernel
-    return make_strategy(strategy).kernel if preset is None else Strategy.kernel
 
 
 def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None = None) -> Fit:
@@ -127,11 +117,8 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
             progress=how.progress,
         ),
     )
-    labelling: Labelling | None
-    if result.agreement is not None:
-        labelling = Labelling.of_agreement(result.agreement, result.score)
-        return Fit(result, result.agreement.embedding, None, labelling, selection)
-    trajectory, n_labels = result.trajectory, result.settings["n_clusters"] or 1
+    n_labels = result.settings["n_clusters"] or 1
+    trajectory = result.trajectory if result.agreement is None else result.agreement.representative
     assert trajectory is not None
     geometry = stage(
         "embedding",
@@ -144,7 +131,9 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         ),
     )
     labelling = None
-    if how.with_labels:
+    if result.agreement is not None:
+        labelling = Labelling.of_labels(result.agreement.labels, geometry.coordinates, result.score)
+    elif how.with_labels:
         labelling = stage(
             "labels",
             lambda: choose_labels(
@@ -159,4 +148,4 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
                 n_jobs=how.n_jobs,
             ),
         )
-    return Fit(result, np.asarray(geometry.coordinates), geometry, labelling, selection)
+    return Fit(result, geometry, labelling, selection)

@@ -24,7 +24,7 @@ def combine_best(result: SearchResult, n_trajectories: int, n_jobs: int | None) 
         raise ValueError("result: expected a search for clusters, got one without n_clusters")
     if not np.isfinite(result.history["score"]).all():
         raise ValueError("result: expected a search that compared candidates, got scores that are not finite")
-    scoring = Scoring("persistence", None, settings["n_components"], settings["n_init"], settings["tol"])
+    scoring = Scoring("information", None, settings["n_components"], settings["n_init"], settings["tol"])
     plan = ScoringPlan.check(scoring, Mean(), ops, settings["n_clusters"], settings["view_weights"])
     jobs, seed = ops.n_jobs if n_jobs is None else n_jobs, settings["random_state"]
     rows = np.sort(np.argsort(-result.history["score"], kind="stable")[:count])

@@ -16,7 +16,7 @@ from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support.files import replace_file
 from .._support.plotting import draw
-from ..quality import persistence
+from ..quality import information
 from .combine import combine_best
 from .evaluation import HISTORY_DTYPE, Candidate, sequence_text
 from .result_json import from_json, to_json
@@ -129,10 +129,10 @@ class SearchResult:
         return replace(
             self,
             trajectory=None,
-            score=persistence(self.operators, agreement.labels, view_weights=self.settings["view_weights"]),
+            score=information(self.operators, agreement.labels, view_weights=self.settings["view_weights"]),
             labels=agreement.labels,
             strategy="consensus",
-            quality="persistence",
+            quality="information",
             agreement=agreement,
         )
 

@@ -69,7 +69,7 @@ def search(
     t : int or "auto", default="auto"
         Diffusion time; "auto" calls :func:`select_time`.
     quality : str, callable, Scoring or None, default="auto"
-        What is scored, see :class:`Scoring`. "auto" is "persistence" for a consensus and
+        What is scored, see :class:`Scoring`. "auto" is "information" for a consensus and
         "calinski_harabasz" for the other strategies over labels. None scores nothing, for
         strategies with a single candidate.
     view_weights : (V,) array, "auto" or None, default=None

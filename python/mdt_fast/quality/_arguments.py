@@ -49,6 +49,13 @@ def check_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.uint32]:
     return codes.astype(np.uint32)
 
 
+def with_joint(view_weights: Any, ops: OperatorSet) -> Any:
+    """Return weights of the given views with one for the joint view: their mean."""
+    if ops.joint is None or view_weights is None or np.shape(view_weights) != (ops.n_views - 1,):
+        return view_weights
+    return [*view_weights, np.mean(view_weights)]
+
+
 def check_normalized_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.float64]:
     """Return view weights divided by their sum, the weights of an average; equal ones for None.
 

@@ -30,10 +30,16 @@ class Strategy(ABC):
 
     # Shorthand for the strategy with its default options.
     name: ClassVar[str]
-    # Quality for quality="auto", kernel for kernel="auto", k-means starts of each candidate.
+    # Quality for quality="auto", k-means starts of each candidate, and whether k-means sees damped
+    # rows of the coordinates.
     quality: ClassVar[str] = "calinski_harabasz"
-    kernel: ClassVar[str] = "gaussian"
     n_init: ClassVar[int] = 1
+    damped: ClassVar[bool] = False
+    # Graphs for the value "auto" of the parameters of an estimator.
+    kernel: ClassVar[str] = "gaussian"
+    anisotropy: ClassVar[float] = 0.0
+    joint: ClassVar[bool] = False
+    neighbors_by_size: ClassVar[bool] = False
     # Whether the answer is one trajectory, and whether the diffusion time matters.
     finds_trajectory: ClassVar[bool] = True
     uses_time: ClassVar[bool] = True

@@ -2,11 +2,12 @@
 
 Candidates are random convex trajectories with the same weights at each step and a length up to the
 diffusion time. A single one is noisy, and some have large weights on an uninformative view. The
-better half, by score, is combined. ``docs/choosing.md`` compares alternatives.
+best quarter, by score, is combined. ``docs/choosing.md`` compares alternatives.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 _FIRST_ROUND = 16
 # Adjusted mutual information of the labels of two rounds from which no further round follows.
 _SETTLED = 0.99
+# Of this many scored trajectories, one is kept.
+_OF_WHICH_ONE = 4
 
 
 @dataclass(frozen=True)
 class Consensus(Strategy):
-    """Combine the clusters of the better half of many random trajectories.
+    """Combine the clusters of the best quarter of many random trajectories.
 
     Rounds of 16, 32, 64, ... trajectories follow each other until the combined clusters of two
     rounds agree (adjusted mutual information of at least 0.99). The answer is no single trajectory.
@@ -47,9 +50,13 @@ class Consensus(Strategy):
     """
 
     name: ClassVar[str] = "consensus"
-    quality: ClassVar[str] = "persistence"
-    kernel: ClassVar[str] = "adaptive"
+    quality: ClassVar[str] = "information"
     n_init: ClassVar[int] = 5
+    damped: ClassVar[bool] = True
+    kernel: ClassVar[str] = "adaptive"
+    anisotropy: ClassVar[float] = 1.0
+    joint: ClassVar[bool] = True
+    neighbors_by_size: ClassVar[bool] = True
     finds_trajectory: ClassVar[bool] = False
 
     trajectories: int = 64
@@ -87,10 +94,10 @@ class Consensus(Strategy):
 
 
 def _combine(run: SearchRun) -> Agreement:
-    """Combine the better half of the scored trajectories; among equals, those drawn first."""
+    """Combine the best quarter of the scored trajectories; among equals, those drawn first."""
     problem, scores = run.problem, run.history["score"]
     assert problem.n_clusters is not None
-    rows = np.sort(np.argsort(-scores, kind="stable")[: (len(scores) + 1) // 2])
+    rows = np.sort(np.argsort(-scores, kind="stable")[: math.ceil(len(scores) / _OF_WHICH_ONE)])
     known = [run.find(run.candidates[row]) for row in rows]
     labels = np.stack([each.labels for each in known if each is not None and each.labels is not None])
     return Agreement.of(

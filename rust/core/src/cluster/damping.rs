@@ -34,8 +34,8 @@ mod tests {
 
     #[test]
     fn long_rows_have_length_one_and_short_rows_their_proportions() {
-        let rows = [3.0, 4.0, 0.0, 5.0, 5.0, 0.0, 3e6, 4e6, 0.0, 0.0];
-        let damped = damp_rows(&rows, 2);
+        let rows = [3.0_f64, 4.0, 0.0, 5.0, 5.0, 0.0, 3e6, 4e6, 0.0, 0.0];
+        let damped: Vec<f64> = damp_rows(&rows, 2);
         let length = |i: usize| damped[2 * i].hypot(damped[2 * i + 1]);
         for i in 0..3 {
             assert!((length(i) - 0.5_f64.sqrt()).abs() < 1e-12);

@@ -27,8 +27,8 @@ impl Criterion {
             Self::CalinskiHarabasz => calinski_harabasz(points, labels, n_labels, exec),
             Self::DaviesBouldin => davies_bouldin(points, labels, n_labels, exec),
             Self::Silhouette(sample) => silhouette(points, labels, n_labels, sample, exec),
-            Self::Persistence => persistence(walk(points, "persistence")?, labels, n_labels, exec),
-            Self::Information => information(walk(points, "information")?, labels, n_labels, exec),
+            Self::Persistence => persistence(walk(&points, "persistence")?, labels, n_labels, exec),
+            Self::Information => information(walk(&points, "information")?, labels, n_labels, exec),
         }
     }
 
@@ -50,7 +50,7 @@ impl Criterion {
 }
 
 /// The matrix of steps among the kinds of points; `score` is the name of the score that needs it.
-fn walk<'a, T>(points: Features<'a, T>, score: &str) -> Result<&'a Csr<T>> {
+fn walk<'a, T>(points: &Features<'a, T>, score: &str) -> Result<&'a Csr<T>> {
     match points {
         Features::Sparse(steps) => Ok(steps),
         Features::Dense { .. } => Err(Error::Invalid(format!("{score}: expected a walk, got features"))),

@@ -132,7 +132,7 @@ mod tests {
             row.sort_by_key(|entry| entry.0);
             indices.extend(row.map(|entry| entry.0));
             values.extend(row.map(|entry| entry.1));
-            indptr.push(indices.len());
+            indptr.push(indices.len() as u64);
         }
         let ring = Csr::new(n as usize, indptr, indices, values).unwrap();
         let halves: Vec<u32> = (0..n).map(|i| u32::from(i >= n / 2)).collect();

@@ -1,0 +1,60 @@
+"""Parameters of the graphs that depend on the strategy, for the value "auto"."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .._search.scoring import Scoring
+from .._search.strategies import Strategy, make_strategy
+
+# A neighbourhood has about this share of the mean size of a cluster.
+_SHARE_OF_CLUSTER = 1 / 8
+
+
+@dataclass(frozen=True)
+class GraphParameters:
+    """Parameters of :func:`build_operators` for which an estimator accepts "auto"."""
+
+    n_neighbors: Any = "auto"
+    kernel: Any = "auto"
+    anisotropy: Any = "auto"
+    joint: Any = "auto"
+
+    def resolve(
+        self, strategy: Any, *, preset: str | None, n_samples: int, n_clusters: Any, quality: Any
+    ) -> dict[str, Any]:
+        """Return the parameters with the values that "auto" stands for.
+
+        They are those of the strategy, and the defaults of :func:`build_operators` with a preset. A
+        quality that scores features has them for the given views only, so it excludes a joint view.
+        """
+        used = Strategy if preset is not None else make_strategy(strategy)
+        default: dict[str, Any] = {
+            "n_neighbors": neighbors_by_size(n_samples, n_clusters) if used.neighbors_by_size else "log",
+            "kernel": used.kernel,
+            "anisotropy": used.anisotropy,
+            "joint": "auto" if used.joint and Scoring.of(quality).features is None else False,
+        }
+        return {name: default[name] if _is_auto(value) else value for name, value in asdict(self).items()}
+
+
+def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
+    """Return the number of neighbours for clusters of a known mean size.
+
+    It is an eighth of the mean size of a cluster, between ``ceil(ln N)`` and twice that number; half
+    as many again as ``ceil(ln N)`` if the number of clusters is not known.
+    """
+    least = max(math.ceil(math.log(n_samples)), 1)
+    is_known = isinstance(n_clusters, int) and n_clusters > 1
+    wanted = _SHARE_OF_CLUSTER * n_samples / n_clusters if is_known else 1.5 * least
+    return min(math.ceil(min(max(wanted, least), 2 * least)), n_samples - 1)
+
+
+def view_parameters(given: Mapping[str, Any]) -> GraphParameters:
+    """Return the parameters among those of an estimator or of a command."""
+    return GraphParameters(**{name: given[name] for name in ("n_neighbors", "kernel", "anisotropy", "joint")})
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
