@@ -120,12 +120,26 @@ def transition_rows(
     """Return the transition rows of new samples in each view."""
     # Checks that need no samples come first.
     known = [_check_training(each, name) for each, name in zip(training, names, strict=True)]
+    views = check_new_views(Xs_new, names, known)
+    return [_rows_of_view(old, view, n_threads) for old, view in zip(known, views, strict=True)]
+
+
+def check_new_views(Xs_new: Any, names: Sequence[str], training: Sequence[TrainingView]) -> list[View]:
+    """Return the views of new samples, with the features of the training views."""
     views = check_views_like(Xs_new, names, "Xs_new")
-    for view, old in zip(views, known, strict=True):
+    for view, old in zip(views, training, strict=True):
         expected, got = old.data.shape[1], view.data.shape[1]
         if got != expected:
             raise ValueError(f"Xs_new ({view.name}): expected {expected} features, as in training, got {got}")
-    return [_rows_of_view(old, view, n_threads) for old, view in zip(known, views, strict=True)]
+    return views
+
+
+def find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
+    """Return the edges from new samples to training samples of one view, with their distances."""
+    try:
+        return _search_edges(training, view, n_threads)
+    except ValueError as error:
+        raise ValueError(f"Xs_new ({view.name}): {error}") from None
 
 
 def normalize_affinities(
@@ -174,10 +188,7 @@ def _check_training(training: TrainingView | None, name: str) -> TrainingView:
 
 
 def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.csr_array:
-    try:
-        found = _find_edges(training, view, n_threads)
-    except ValueError as error:
-        raise ValueError(f"Xs_new ({view.name}): {error}") from None
+    found = find_edges(training, view, n_threads)
     edges = found.edges
     if training.kernel is not None:
         affinities = _kernel_by_rows(training, edges, view.name)
@@ -200,7 +211,7 @@ def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.
     return to_scipy(made.rows, len(training.radii))
 
 
-def _find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
+def _search_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
     X: Any = training.data
     new: Any = view.data
     how: dict[str, Any] = {"radii": training.radii, "last": training.last, "k": training.n_neighbors}
