@@ -1,4 +1,4 @@
-"""Consensus of several labellings of the same samples, with a confidence for each sample.
+"""Consensus of several labellings of the same samples.
 
 The co-association ``A_ij`` is the share of the labellings that put samples i and j in one cluster.
 Its leading eigenvectors, rows scaled to unit length, are clustered by k-means. ``A`` has N x N
@@ -40,14 +40,10 @@ class CombinedLabels:
     embedding : (N, n_clusters) array
         Coordinates of the samples, rows of unit length. Samples that many labellings put together
         are close.
-    confidence : (N,) array
-        For each sample, the share of its cluster that a labelling puts together with it, averaged
-        over the labellings; 1 if all labellings agree.
     """
 
     labels: NDArray[np.int32]
     embedding: NDArray[np.float64]
-    confidence: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +52,18 @@ class Agreement(CombinedLabels):
 
     Attributes
     ----------
-    labels, embedding, confidence : array
+    labels, embedding : array
         The clusters, see :class:`CombinedLabels`.
+    confidence : (N,) array
+        How clearly the labellings and the views support the cluster of each sample, from 0 to 1. It
+        is not the probability of a class; its order within a data set is informative.
     trajectories : list of Trajectory
         The trajectories whose labels were combined.
     rows : (n_trajectories,) array of int
         Their rows in the history of the search.
     """
 
+    confidence: NDArray[np.float64]
     trajectories: list[Trajectory]
     rows: NDArray[np.intp]
 
@@ -75,9 +75,15 @@ class Agreement(CombinedLabels):
         return self.trajectories[0].operators.trajectory(np.tile(weights / weights.sum(), (max(n_steps, 1), 1)))
 
     @classmethod
-    def of(cls, trajectories: list[Trajectory], rows: NDArray[np.intp], combined: CombinedLabels) -> Agreement:
+    def of(
+        cls,
+        trajectories: list[Trajectory],
+        rows: NDArray[np.intp],
+        combined: CombinedLabels,
+        confidence: NDArray[np.float64],
+    ) -> Agreement:
         """Return the combined labels of some trajectories."""
-        return cls(combined.labels, combined.embedding, combined.confidence, trajectories, rows)
+        return cls(combined.labels, combined.embedding, confidence, trajectories, rows)
 
 
 def agree(labels: NDArray[np.int32], n_clusters: int, *, seed: int, n_jobs: int | None) -> CombinedLabels:
@@ -94,17 +100,4 @@ def agree(labels: NDArray[np.int32], n_clusters: int, *, seed: int, n_jobs: int 
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     embedding = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     clusters = k_means(embedding, n_clusters, n_init=_STARTS, random_state=seed, n_jobs=n_jobs).labels
-    return CombinedLabels(clusters, embedding, confidence(labels, clusters))
-
-
-def confidence(labels: NDArray[np.int32], clusters: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the confidence of each sample in `clusters`, see :class:`CombinedLabels`."""
-    n_clusters = int(clusters.max()) + 1
-    sizes = np.bincount(clusters, minlength=n_clusters)
-    total = np.zeros(len(clusters))
-    for row in labels:
-        n_labels = int(row.max()) + 1
-        pairs = np.ravel_multi_index((clusters, row), (n_clusters, n_labels))
-        together = np.bincount(pairs, minlength=n_clusters * n_labels)
-        total += together[pairs] / sizes[clusters]
-    return total / len(labels)
+    return CombinedLabels(clusters, embedding)

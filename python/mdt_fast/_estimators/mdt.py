@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 
-from .._clusters.new_samples import labels_at
+from .._clusters.new_samples import labels_at, memberships_at
 from .._geometry.embedding import WEIGHTINGS
 from .._operators.operator_set import OperatorSet
 from .._search.scoring import Scoring
@@ -293,8 +293,9 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     score_ : float
         Score of the labels on the views, higher is better.
     confidence_ : (n_samples,) array
-        For a consensus: the share of its cluster that the trajectories assign to the same cluster
-        as the sample, on average; between 0 and 1.
+        For a consensus: how clearly the trajectories and the views support the cluster of each
+        sample, from 0 to 1. It is not the probability of a class: where clusters are not the classes
+        it is too high. Samples with a low value are more often wrong (``docs/choosing.md``).
     cluster_centers_ : (n_clusters, n_components) array
         Mean coordinates of the clusters.
     embedding_ : (n_samples, n_components) array
@@ -381,6 +382,46 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
         nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
         return np.asarray(nearest, dtype=np.int32)
+
+    def memberships(self, X: Any) -> NDArray[np.float64]:
+        """Return the membership of each new sample in the clusters, after a consensus.
+
+        It is the probability that the first step of the sample leads to the cluster. The cluster
+        with the largest membership is that of :meth:`predict`.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The new samples in the same views.
+
+        Returns
+        -------
+        (n_new, n_clusters) array
+            Values between 0 and 1; rows sum to 1.
+        """
+        views = self._new_views(X)
+        if self.search_result_.agreement is None:
+            raise ValueError(f"strategy: expected a consensus, which has memberships, got {self.strategy!r}")
+        rows = self.operators_.new_rows(views, n_jobs=self.n_jobs)
+        return memberships_at(rows, self.search_result_.trajectories, self.labels_)
+
+    def remoteness(self, X: Any) -> NDArray[np.float64]:
+        """Return how far new samples are from all training samples.
+
+        It is the distance to the nearest training sample over the distance of that sample to the last
+        of its own neighbours, in the view where this is largest. Above 1.5 the sample is unlike all
+        training samples, and its cluster means little.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The new samples in the same views.
+
+        Returns
+        -------
+        (n_new,) array
+        """
+        return np.asarray(self.operators_.remoteness(self._new_views(X), n_jobs=self.n_jobs).max(axis=1))
 
 
 def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:

@@ -65,9 +65,7 @@ class JointView:
 
     def join(self, views: Sequence[View]) -> View:
         """Return the joint view of samples that are given in all views."""
-        parts = [
-            scale.apply(_rows(view.data, self.metric)) for scale, view in zip(self.scales, views, strict=True)
-        ]
+        parts = [scale.apply(_rows(view.data, self.metric)) for scale, view in zip(self.scales, views, strict=True)]
         if any(sparse.issparse(part) for part in parts):
             joined: Any = sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
             joined.sort_indices()

@@ -110,14 +110,28 @@ def transition_rows(
     """Return the transition rows of new samples in each view, the joint view included."""
     # Checks that need no samples come first.
     known = [_check_training(each, name) for each, name in zip(training, names, strict=True)]
+    views = check_new_views(Xs_new, names, known, joint)
+    return [_rows_of_view(old, view, n_threads) for old, view in zip(known, views, strict=True)]
+
+
+def check_new_views(
+    Xs_new: Any, names: Sequence[str], training: Sequence[TrainingView], joint: JointView | None
+) -> list[View]:
+    """Return the views of new samples, with the features of the training views; the joint view last."""
     views = check_views_like(Xs_new, names if joint is None else names[:-1], "Xs_new")
-    for view, old in zip(views, known, strict=joint is None):
+    for view, old in zip(views, training, strict=joint is None):
         expected, got = old.data.shape[1], view.data.shape[1]
         if got != expected:
             raise ValueError(f"Xs_new ({view.name}): expected {expected} features, as in training, got {got}")
-    if joint is not None:
-        views.append(joint.join(views))
-    return [_rows_of_view(old, view, n_threads) for old, view in zip(known, views, strict=True)]
+    return views if joint is None else [*views, joint.join(views)]
+
+
+def find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
+    """Return the edges from new samples to training samples of one view, with their distances."""
+    try:
+        return _search_edges(training, view, n_threads)
+    except ValueError as error:
+        raise ValueError(f"Xs_new ({view.name}): {error}") from None
 
 
 def normalize_affinities(
@@ -166,10 +180,7 @@ def _check_training(training: TrainingView | None, name: str) -> TrainingView:
 
 
 def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.csr_array:
-    try:
-        found = _find_edges(training, view, n_threads)
-    except ValueError as error:
-        raise ValueError(f"Xs_new ({view.name}): {error}") from None
+    found = find_edges(training, view, n_threads)
     edges = found.edges
     if training.kernel is not None:
         affinities = _kernel_by_rows(training, edges, view.name)
@@ -192,7 +203,7 @@ def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.
     return to_scipy(made.rows, len(training.radii))
 
 
-def _find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
+def _search_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
     X: Any = training.data
     new: Any = view.data
     how: dict[str, Any] = {"radii": training.radii, "last": training.last, "k": training.n_neighbors}

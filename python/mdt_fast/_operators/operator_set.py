@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from .. import _core
@@ -499,6 +499,35 @@ class OperatorSet:
         else:
             rows = transition_rows(Xs_new, names, self._training_views, self._joint, threads)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
+
+    def remoteness(self, Xs_new: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return how far new samples are from the samples of this set, in each base view.
+
+        It is the distance to the nearest sample of this set, divided by the distance of that sample
+        to the last of its own ``K`` neighbours. A value above 1.5 means that the sample is far from
+        all samples of the set, and that its transition row says little.
+
+        Parameters
+        ----------
+        Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
+            M new samples, as in :meth:`new_rows`.
+        n_jobs : int or None, default=None
+            Number of threads; None uses the number of the set.
+
+        Returns
+        -------
+        (M, n_views) array
+            Values from 0 (a sample of this set) to inf.
+
+        Raises
+        ------
+        ValueError
+            If the views do not match those of the set, or were made from given matrices or graphs.
+        """
+        from .._graphs.remoteness import remoteness
+
+        threads = n_threads(self.n_jobs if n_jobs is None else n_jobs)
+        return remoteness(Xs_new, self.names[: self.n_views], self._training_views, self._joint, threads)
 
     def has_same_members(self, other: OperatorSet) -> bool:
         """Return whether weights mean the same in another set: equal members and matrices."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._clusters.agreement import Agreement, agree
+from .._clusters.confidence import confidence
 from .._support.arguments import check_integer
 from .._support.threads import n_threads
 from .scoring import Scoring, ScoringPlan
@@ -33,4 +34,5 @@ def combine_best(result: SearchResult, n_trajectories: int, n_jobs: int | None) 
     weights = [trajectory.weights for trajectory in trajectories]
     batch = scorer.score(weights, with_labels=True, seconds=None, watch=lambda _: False)
     labels = np.stack([each.labels for each in batch.candidates if each is not None and each.labels is not None])
-    return Agreement.of(trajectories, rows, agree(labels, settings["n_clusters"], seed=seed, n_jobs=jobs))
+    combined = agree(labels, settings["n_clusters"], seed=seed, n_jobs=jobs)
+    return Agreement.of(trajectories, rows, combined, confidence(labels, None, combined.labels, ops))

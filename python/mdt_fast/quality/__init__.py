@@ -2,8 +2,8 @@
 
 A score of labels is computed for each base view ``v`` and averaged, ``sum_v w_v score_v``. A view
 is represented by the rows of its transition matrix ``P_v``, or by its features where `features` is
-given; :func:`persistence` and :func:`information` use the transition probabilities themselves. :func:`contrastive_loss` is
-a score of a trajectory and needs no labels. No N x N matrix is formed.
+given; :func:`persistence` and :func:`information` use the transition probabilities themselves.
+:func:`contrastive_loss` is a score of a trajectory and needs no labels. No N x N matrix is formed.
 """
 
 from ._contrastive import contrastive_loss

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ..._clusters.agreement import Agreement, agree
+from ..._clusters.confidence import confidence
 from ..._operators.draw import draw_repeated
 from ...quality._arguments import QualityLike
 from ..problem import Answer, Problem
@@ -40,7 +41,7 @@ class Consensus(Strategy):
 
     Parameters
     ----------
-    trajectories : int, default=64
+    trajectories : int, default=128
         Number of trajectories that are drawn at most.
 
     References
@@ -59,7 +60,7 @@ class Consensus(Strategy):
     neighbors_by_size: ClassVar[bool] = True
     finds_trajectory: ClassVar[bool] = False
 
-    trajectories: int = 64
+    trajectories: int = 128
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -97,13 +98,15 @@ def _combine(run: SearchRun) -> Agreement:
     """Combine the best quarter of the scored trajectories; among equals, those drawn first."""
     problem, scores = run.problem, run.history["score"]
     assert problem.n_clusters is not None
-    rows = np.sort(np.argsort(-scores, kind="stable")[: math.ceil(len(scores) / _OF_WHICH_ONE)])
-    known = [run.find(run.candidates[row]) for row in rows]
+    known = [run.find(candidate) for candidate in run.candidates]
     labels = np.stack([each.labels for each in known if each is not None and each.labels is not None])
+    rows = np.sort(np.argsort(-scores, kind="stable")[: math.ceil(len(scores) / _OF_WHICH_ONE)])
+    combined = agree(labels[rows], problem.n_clusters, seed=problem.seed, n_jobs=problem.n_jobs)
     return Agreement.of(
         [problem.ops.trajectory(run.candidates[row]) for row in rows],
         rows,
-        agree(labels, problem.n_clusters, seed=problem.seed, n_jobs=problem.n_jobs),
+        combined,
+        confidence(labels, scores, combined.labels, problem.ops),
     )
 
 
