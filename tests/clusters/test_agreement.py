@@ -1,4 +1,4 @@
-"""Agreement of labellings against dense eigenvectors, and the confidence of samples."""
+"""Agreement of labellings against dense eigenvectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from helpers.data import labels_of
 from mdt_fast import _core
-from mdt_fast._clusters.agreement import agree, confidence
+from mdt_fast._clusters.agreement import agree
 
 
 def together(labels):
@@ -27,7 +27,7 @@ def agreed(labels, k, seed=0, n_jobs=1):
 
 
 def assert_same(first, second):
-    for name in ("labels", "embedding", "confidence"):
+    for name in ("labels", "embedding"):
         np.testing.assert_array_equal(getattr(second, name), getattr(first, name), strict=True, err_msg=name)
 
 
@@ -66,7 +66,6 @@ class TestAgreement:
         renamed = np.stack([rng.permutation(k)[base] for _ in range(n_labellings)])
         found = agreed(renamed, k)
         assert adjusted_rand_score(base, found.labels) == 1.0
-        np.testing.assert_array_equal(found.confidence, 1.0)
         # Clusters are numbered by their first sample.
         assert list(dict.fromkeys(found.labels.tolist())) == list(range(k))
 
@@ -82,24 +81,8 @@ class TestAgreement:
         labels, _ = random_labels(rng)
         found, reversed_order = agreed(labels, 4), agreed(labels[::-1], 4)
         np.testing.assert_array_equal(reversed_order.labels, found.labels)
-        np.testing.assert_allclose(reversed_order.confidence, found.confidence, rtol=1e-12)
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
     def test_same_bits_at_any_number_of_threads(self, rng, n_jobs):
         labels, _ = random_labels(rng, 8, 20_000, 6)
         assert_same(agreed(labels, 6), agreed(labels, 6, n_jobs=n_jobs))
-
-    @pytest.mark.parametrize("k", [2, 4, 9])
-    def test_confidence_equals_loops(self, rng, k):
-        labels, clusters = rng.integers(0, k, (5, 30)), labels_of(rng, 30, 4)
-        expected = np.empty(30)
-        for i in range(30):
-            mates = [j for j in range(30) if clusters[j] == clusters[i]]
-            expected[i] = np.mean([np.mean([row[j] == row[i] for j in mates]) for row in labels])
-        np.testing.assert_allclose(confidence(labels, clusters), expected, rtol=1e-12)
-        assert expected.min() > 0
-
-    def test_confidence_of_an_ambiguous_sample(self):
-        labels = np.array([[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1]])
-        sure = confidence(labels, labels[0])
-        np.testing.assert_allclose(sure, [0.875] * 3 + [(1 + 1 / 4) / 2] + [1.0] * 4)
