@@ -59,7 +59,7 @@ def row_of(method: Peer, views: Views, classes: np.ndarray, seed: int) -> list[s
     return [f"{ami:.4f}", f"{adjusted_rand_score(classes, labels):.6f}", f"{largest:.4f}", f"{seconds:.3f}"]
 
 
-def measure(path: Path, sets: list[str], methods: list[str], seeds: int) -> None:
+def measure(path: Path, sets: list[str], methods: dict[str, Peer], seeds: int) -> None:
     """Append the missing rows."""
     done = set()
     if path.exists():
@@ -69,17 +69,17 @@ def measure(path: Path, sets: list[str], methods: list[str], seeds: int) -> None
         wanted = [
             (method, seed)
             for method in methods
-            for seed in range(seeds if METHODS[method].random else 1)
+            for seed in range(seeds if methods[method].random else 1)
             if (name, method, seed) not in done
         ]
         if not wanted:
             continue
         views, classes = SETS[name].load()
         for method, seed in wanted:
-            limit = METHODS[method].max_samples
+            limit = methods[method].max_samples
             if limit is not None and len(classes) > limit:
                 continue
-            row = row_of(METHODS[method], views, classes, seed)
+            row = row_of(methods[method], views, classes, seed)
             if row is None:
                 continue
             with path.open("a", newline="") as file:
@@ -98,9 +98,9 @@ def read_values(path: Path, seeds: int) -> Values:
     return values
 
 
-def summary(means: np.ndarray, methods: list[str]) -> list[list[str]]:
+def summary(means: np.ndarray, methods: dict[str, Peer]) -> list[list[str]]:
     """Return the rows below the sets: means, ranks, and the number of sets that a method loses."""
-    fair = np.array([not METHODS[method].oracle for method in methods])
+    fair = np.array([not method.oracle for method in methods.values()])
     peers = fair & np.array([method != PACKAGE for method in methods])
     # A method that skips the large sets must not gain from it: means and ranks use the sets that all have.
     common = means[~np.isnan(means).any(axis=1)]
@@ -123,10 +123,10 @@ def summary(means: np.ndarray, methods: list[str]) -> list[list[str]]:
     ]
 
 
-def print_half(title: str, sets: list[str], methods: list[str], values: Values) -> None:
+def print_half(title: str, sets: list[str], methods: dict[str, Peer], values: Values) -> None:
     """Print the table of one half."""
     sets = [name for name in sets if any((name, method) in values for method in methods)]
-    methods = [method for method in methods if any((name, method) in values for name in sets)]
+    methods = {key: method for key, method in methods.items() if any((name, key) in values for name in sets)}
     if not sets:
         return
     cells = [[values.get((name, method), []) for method in methods] for name in sets]
@@ -139,33 +139,31 @@ def print_half(title: str, sets: list[str], methods: list[str], values: Values) 
     print_table(["set", *methods], rows + summary(means, methods))
 
 
-def available(names: list[str]) -> list[str]:
+def available(methods: dict[str, Peer]) -> dict[str, Peer]:
     """Return the methods whose packages are installed, with a message for the others."""
-    kept = []
-    for name in names:
-        if missing := METHODS[name].missing():
+    for name, method in methods.items():
+        if missing := method.missing():
             print(f"{name} is left out: pip install {' '.join(missing)}")
-        else:
-            kept.append(name)
-    return kept
+    return {name: method for name, method in methods.items() if not method.missing()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(methods: dict[str, Peer], description: str | None) -> None:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--sets", nargs="*", choices=list(SETS), default=list(SETS), metavar="NAME")
-    parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS), metavar="NAME")
+    parser.add_argument("--methods", nargs="*", choices=list(methods), default=list(methods), metavar="NAME")
     parser.add_argument("--half", choices=["choose", "confirm", "all"], default="all")
     given = parser.parse_args()
     halves = ["choose", "confirm"] if given.half == "all" else [given.half]
     sets = [name for name in given.sets if SETS[name].half in halves]
+    chosen = {name: methods[name] for name in given.methods}
     with threadpool_limits(1):
-        measure(given.rows, sets, available(given.methods), given.seeds)
+        measure(given.rows, sets, available(chosen), given.seeds)
     values = read_values(given.rows, given.seeds)
     for half in halves:
-        print_half(half, [name for name in sets if SETS[name].half == half], given.methods, values)
+        print_half(half, [name for name in sets if SETS[name].half == half], chosen, values)
 
 
 if __name__ == "__main__":
-    main()
+    main(METHODS, __doc__)

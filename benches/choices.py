@@ -1,176 +1,55 @@
-"""AMI of strategies, kernels and criteria on several data sets, from which defaults are chosen.
+"""AMI of the default and of variants that differ from it in one choice.
 
-No method uses the classes. A row is appended to a CSV file for each data set, kernel, seed and
-method; rows that the file already has are not computed again. The tables are those of
-docs/choosing.md.
+The protocol: a choice is made on the half "choose" of quality_sets.py, with three seeds, by the mean
+AMI over the sets and by the largest standard deviation over seeds; the half "confirm" is reported
+beside it. No variant uses the classes, and all know their number. Views are prepared as in
+quality_sets.py. The tables are those of docs/choosing.md.
 
-Run: ``python benches/choices.py ROWS.CSV [--seeds N]`` (one or two hours with 20 seeds).
+Run: ``python benches/choices.py ROWS.CSV [--seeds 3] [--half choose|confirm|all]``, with
+``MDT_FAST_DATA`` set; rows that the file has are not computed again.
 """
 
-import argparse
-import csv
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-from sklearn.metrics import adjusted_mutual_info_score
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import mdt_fast as mdt
-from mdt_fast._clusters.agreement import agree
-from mdt_fast._operators.draw import draw_repeated
-from mdt_fast._search.scoring import Scoring, ScoringPlan
-from mdt_fast._search.strategies import Consensus
-from timing import print_table
-
-KERNELS = ("adaptive", "gaussian")
-# Searches have a hundred candidates or more, and their answers vary little.
-SEARCH_SEEDS = 5
-SILHOUETTE_SAMPLE = 1000
-
-Method = Callable[[mdt.OperatorSet, int, int, int], np.ndarray]
+from bench_quality import PACKAGE, default, main
+from mdt_fast.strategies import Consensus
+from peers import Labels, Peer, Views
 
 
-def blobs(n_clusters: int, seed: int, std: float) -> Any:
-    return mdt.datasets.make_multiview_blobs(1500, n_views=3, n_clusters=n_clusters, cluster_std=std, random_state=seed)
+@dataclass(frozen=True)
+class Undamped(Consensus):
+    """A consensus of clusters of coordinates as they are."""
+
+    damped: ClassVar[bool] = False
 
 
-SETS: dict[str, Callable[[], Any]] = {
-    "MSRC-v5": mdt.datasets.fetch_msrc,
-    "Olivetti": mdt.datasets.fetch_olivetti,
-    "100Leaves": mdt.datasets.fetch_leaves,
-    "Multi-Feat": mdt.datasets.fetch_multi_feat,
-    "CITE-seq": mdt.datasets.fetch_citeseq_pbmc,
-    "SNARE-seq": mdt.datasets.fetch_snareseq_cellmix,
-    "digits": mdt.datasets.load_multiview_digits,
-    "blobs, k = 5": lambda: blobs(5, 1, 6.0),
-    "blobs, k = 12": lambda: blobs(12, 2, 4.0),
-    "L-Isolet": mdt.datasets.fetch_l_isolet,
-    "K-MvMNIST": lambda: mdt.datasets.fetch_k_mvmnist(s=0.5),
-    "L-MvMNIST": lambda: mdt.datasets.fetch_l_mvmnist(s=0.5),
+def variant(strategy: Any = "auto", **parameters: Any) -> Peer:
+    """Return the default with some parameters changed."""
+
+    def run(views: Views, n_clusters: int, seed: int) -> Labels:
+        model = mdt.MDTClustering(n_clusters, strategy=strategy, random_state=seed, **parameters)
+        return model.fit(views).labels_
+
+    return Peer(run)
+
+
+VARIANTS = {
+    PACKAGE: Peer(default),
+    "no joint view": variant(joint=False),
+    "anisotropy 0": variant(anisotropy=0.0),
+    "ln N neighbours": variant(n_neighbors="log"),
+    "rows not damped": variant(Undamped()),
+    "gaussian kernel": variant(kernel="gaussian"),
+    "persistence": variant(quality="persistence"),
+    "Calinski-Harabasz": variant(quality="calinski_harabasz"),
+    "all kept": variant(Consensus(kept=1.0)),
+    "half kept": variant(Consensus(kept=0.5)),
+    "64 trajectories": variant(Consensus(trajectories=64)),
+    "mean trajectory": variant("mean", kernel="adaptive", anisotropy=1.0),
+    "beam": variant("beam", kernel="adaptive"),
 }
 
-
-def read(name: str) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return views and classes, without cells of unknown type."""
-    data = SETS[name]()
-    classes = np.asarray(data.target)
-    known = np.array([str(label) != "unknown" for label in data.get("target_names", range(classes.max() + 1))])[classes]
-    return [np.asarray(view)[known] for view in data.views], classes[known]
-
-
-def ensembles(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> Iterator[tuple[str, np.ndarray | float]]:
-    """Draw trajectories once and combine their labels by several criteria."""
-    strategy = Consensus()
-    drawn = draw_repeated(ops, t, strategy.trajectories, np.random.default_rng(seed))
-    plan = ScoringPlan.check(Scoring("persistence"), strategy, ops, k, None)
-    batch = plan.scorer(ops, seed, 2**30, 1).score(drawn, with_labels=True, seconds=None, watch=lambda _: False)
-    labels = np.stack([each.labels for each in batch.candidates if each is not None])
-    yield "trajectories", labels
-    yield "consensus of all", agree(labels, k, seed=seed, n_jobs=1).labels
-    criteria: dict[str, Callable[[np.ndarray], float]] = {
-        "persistence": lambda y: mdt.quality.persistence(ops, y),
-        "Calinski-Harabasz": lambda y: mdt.quality.calinski_harabasz(ops, y),
-        "Davies-Bouldin": lambda y: -mdt.quality.davies_bouldin(ops, y),
-        "silhouette": lambda y: mdt.quality.silhouette(
-            ops, y, sample_size=min(SILHOUETTE_SAMPLE, len(y)), random_state=0
-        ),
-        "stability": lambda y: float(np.mean([adjusted_mutual_info_score(y, other) for other in labels[:16]])),
-    }
-    for name, score in criteria.items():
-        scores = np.array([score(y) for y in labels])
-        half = np.argsort(-scores, kind="stable")[: len(labels) // 2]
-        yield f"better half by {name}", agree(labels[half], k, seed=seed, n_jobs=1).labels
-        if name == "persistence":
-            yield "trajectories kept", labels[half]
-
-
-def single(member: int | str) -> Method:
-    """Return the method that uses one member in every step, or a strategy."""
-
-    def labels(ops: mdt.OperatorSet, k: int, t: int, seed: int) -> np.ndarray:
-        strategy = [member] * t if isinstance(member, int) else member
-        quality = mdt.Scoring(n_init=10 if strategy == "mean" or isinstance(member, int) else None)
-        options = {"quality": quality, "random_state": seed, "progress": False, "n_jobs": 1}
-        found = mdt.search(ops, k, strategy=strategy, t=t, **options)
-        return found.labels
-
-    return labels
-
-
-def rows_of(name: str, kernel: str, seeds: int, done: set[tuple[str, str, int]]) -> Iterator[list[Any]]:
-    if all((name, kernel, seed) in done for seed in range(seeds)):
-        return
-    views, classes = read(name)
-    k = len(np.unique(classes))
-    # The views of L-Isolet are three kernels on the same features.
-    kernels = [kernel, "laplacian", "correlation"] if name == "L-Isolet" else kernel
-    ops = mdt.build_operators(views, kernel=kernels, n_jobs=1)
-    t = mdt.select_time(ops).t
-
-    def ami(labels: np.ndarray) -> float:
-        return 100 * float(adjusted_mutual_info_score(classes, labels))
-
-    for seed in range(seeds):
-        if (name, kernel, seed) in done:
-            continue
-        began = time.perf_counter()
-        rows = []
-        for method, labels in ensembles(ops, k, t, seed):
-            rows.append((method, np.mean([ami(y) for y in labels]) if labels.ndim == 2 else ami(labels)))
-        rows.append(("mean", ami(single("mean")(ops, k, t, seed))))
-        for v in range(ops.n_views):
-            rows.append((f"view {v}", ami(single(v)(ops, k, t, seed))))
-        if seed < SEARCH_SEEDS:
-            rows.extend((method, ami(single(method)(ops, k, t, seed))) for method in ("beam", "direct"))
-        yield from ([name, kernel, seed, method, f"{value:.4f}"] for method, value in rows)
-        print(f"{name}, {kernel}, seed {seed}: {time.perf_counter() - began:.0f} s", flush=True)
-
-
-def table(path: Path) -> None:
-    values: dict[tuple[str, str, str], list[float]] = {}
-    with path.open(newline="") as file:
-        for name, kernel, _, method, value in csv.reader(file):
-            values.setdefault((name, kernel, method), []).append(float(value))
-    for kernel in KERNELS:
-        names = [name for name in SETS if (name, kernel, "trajectories") in values]
-        methods = dict.fromkeys(method for _, of, method in values if of == kernel and not method.startswith("view"))
-        rows = []
-        for method in methods:
-            cells = [values.get((name, kernel, method), [np.nan]) for name in names]
-            means = [float(np.mean(cell)) for cell in cells]
-            rows.append([method, *(f"{m:.1f} ({np.std(c):.1f})" for m, c in zip(means, cells, strict=True))])
-            rows[-1].append(f"{np.nanmean(means):.1f}")
-        best = []
-        for name in names:
-            alone = [np.mean(v) for key, v in values.items() if key[:2] == (name, kernel) and "view" in key[2]]
-            best.append(f"{max(alone):.1f}")
-        rows.append(["best view, chosen by the classes", *best, f"{np.mean([float(b) for b in best]):.1f}"])
-        print(f"### Kernel {kernel}\n")
-        print_table(["method", *names, "mean"], rows)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", type=Path)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--sets", nargs="*", default=list(SETS))
-    parser.add_argument("--kernels", nargs="*", default=list(KERNELS))
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    done = set()
-    if given.rows.exists():
-        with given.rows.open(newline="") as file:
-            done = {(name, kernel, int(seed)) for name, kernel, seed, _, _ in csv.reader(file)}
-    for name in given.sets:
-        for kernel in given.kernels:
-            for row in rows_of(name, kernel, given.seeds, done):
-                with given.rows.open("a", newline="") as file:
-                    csv.writer(file).writerow(row)
-    table(given.rows)
-
-
 if __name__ == "__main__":
-    main()
+    main(VARIANTS, __doc__)

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize, scale
 
-from choices import read
+import mdt_fast as mdt
 
 Data = tuple[list[np.ndarray], np.ndarray]
 
@@ -61,6 +62,15 @@ def explore(name: str) -> Data:
             views.append(normalize(_reduce(view)))
         classes = np.unique(file["y"], return_inverse=True)[1].ravel()
     return views, classes
+
+
+def loaded(fetch: Callable[[], Any]) -> Data:
+    """Read a set of the package, without samples of unknown class."""
+    data = fetch()
+    classes = np.asarray(data.target)
+    names = data.get("target_names", range(classes.max() + 1))
+    known = np.array([str(name) != "unknown" for name in names])[classes]
+    return [np.asarray(view)[known] for view in data.views], classes[known]
 
 
 def breast_cancer() -> Data:
@@ -210,8 +220,8 @@ def _public(name: str, kind: str, half: str) -> QualitySet:
     return QualitySet(lambda: explore(name), kind, half)
 
 
-def _chosen(name: str, kind: str, half: str) -> QualitySet:
-    return QualitySet(lambda: read(name), kind, half)
+def _loaded(fetch: Callable[[], Any], kind: str, half: str) -> QualitySet:
+    return QualitySet(lambda: loaded(fetch), kind, half)
 
 
 SETS: dict[str, QualitySet] = {
@@ -224,19 +234,19 @@ SETS: dict[str, QualitySet] = {
     "Cora": _public("Cora", "text", "confirm"),
     "yaleA2": _public("yaleA2", "faces", "confirm"),
     "ORL": _public("ORL", "faces", "choose"),
-    "Olivetti": _chosen("Olivetti", "faces", "choose"),
+    "Olivetti": _loaded(mdt.datasets.fetch_olivetti, "faces", "choose"),
     "COIL20": _public("COIL20", "objects", "choose"),
-    "MSRC-v5": _chosen("MSRC-v5", "objects", "choose"),
-    "100Leaves": _chosen("100Leaves", "objects", "choose"),
+    "MSRC-v5": _loaded(mdt.datasets.fetch_msrc, "objects", "choose"),
+    "100Leaves": _loaded(mdt.datasets.fetch_leaves, "objects", "choose"),
     "CUB_10": _public("CUB_10", "objects", "confirm"),
     "LandUse_21": _public("LandUse_21", "objects", "confirm"),
-    "digits": _chosen("digits", "digits", "choose"),
+    "digits": _loaded(mdt.datasets.load_multiview_digits, "digits", "choose"),
     "digit halves": QualitySet(digit_halves, "digits", "choose"),
-    "Multi-Feat": _chosen("Multi-Feat", "digits", "confirm"),
-    "K-MvMNIST": _chosen("K-MvMNIST", "digits", "confirm"),
-    "L-MvMNIST": _chosen("L-MvMNIST", "digits", "confirm"),
-    "CITE-seq": _chosen("CITE-seq", "cells", "choose"),
-    "SNARE-seq": _chosen("SNARE-seq", "cells", "confirm"),
+    "Multi-Feat": _loaded(mdt.datasets.fetch_multi_feat, "digits", "confirm"),
+    "K-MvMNIST": _loaded(lambda: mdt.datasets.fetch_k_mvmnist(s=0.5), "digits", "confirm"),
+    "L-MvMNIST": _loaded(lambda: mdt.datasets.fetch_l_mvmnist(s=0.5), "digits", "confirm"),
+    "CITE-seq": _loaded(mdt.datasets.fetch_citeseq_pbmc, "cells", "choose"),
+    "SNARE-seq": _loaded(mdt.datasets.fetch_snareseq_cellmix, "cells", "confirm"),
     "breast cancer": QualitySet(breast_cancer, "tables", "choose"),
     "wine": QualitySet(wine, "tables", "confirm"),
     "complementary grid": QualitySet(complementary_grid, "generators", "choose"),

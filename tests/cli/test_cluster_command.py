@@ -21,7 +21,8 @@ pytest.importorskip("click")
 
 def test_cluster_equals_the_functions(clustered, data):
     assert names_in(clustered.folder) == CLUSTER_FILES
-    ops = mdt.build_operators(data.views, kernel="adaptive")
+    fitted = MDTClustering(N_CLUSTERS).fit(data.views)
+    ops = mdt.build_operators(data.views, **fitted.graph_parameters_)
     selection = mdt.select_time(ops)
     found = mdt.search(ops, N_CLUSTERS, strategy="consensus", t=selection.t)
     steps = json.loads((clustered.folder / "trajectory.json").read_text())
@@ -30,8 +31,7 @@ def test_cluster_equals_the_functions(clustered, data):
     assert len(steps["consensus"]) == len(found.trajectories)
     # The text of a table may lose the last digits of the views.
     coordinates = read_table(clustered.folder / "coordinates.csv")
-    assert_allclose(coordinates, found.agreement.embedding, atol=1e-9)
-    fitted = MDTClustering(N_CLUSTERS).fit(data.views)
+    assert_allclose(coordinates, fitted.embedding_, atol=1e-9)
     table = read_table(clustered.folder / "labels.csv")
     assert list(table.columns) == ["label", "confidence"]
     assert_array_equal(table["label"], fitted.labels_)
@@ -39,10 +39,10 @@ def test_cluster_equals_the_functions(clustered, data):
 
 
 def test_saved_consensus_equals_the_functions(clustered, data):
-    ops = mdt.build_operators(data.views, kernel="adaptive")
+    ops = MDTClustering(N_CLUSTERS).fit(data.views).operators_
     saved = mdt.SearchResult.load(clustered.folder / "search.json", ops)
     found = mdt.search(ops, N_CLUSTERS, strategy="consensus", t=saved.t)
-    assert (saved.strategy, saved.quality, saved.trajectory) == ("consensus", "persistence", None)
+    assert (saved.strategy, saved.quality, saved.trajectory) == ("consensus", "information", None)
     assert saved.settings == found.settings
     assert_array_equal(saved.labels, found.labels)
 

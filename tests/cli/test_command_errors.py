@@ -75,7 +75,7 @@ USAGE = [
     (["--kernel", "flat"], "--kernel': 'flat' is not one of 'auto', 'gaussian', "),
     (["--quality", "best"], "--quality': 'best' is not one of 'auto', .*'persistence'"),
     (["--t", "soon"], "--t': expected 'auto' or an integer, got 'soon'"),
-    (["--n-neighbors", "1.5"], "expected 'log' or an integer, got '1.5'"),
+    (["--n-neighbors", "1.5"], "expected 'auto' or 'log' or an integer, got '1.5'"),
     (["--seed", -1], "--seed': -1 is not in the range x>=0"),
     (["-n", "many"], "expected 'auto' or an integer, got 'many'"),
     (["--output", "views.npz"], "--output' / '-o': Directory 'views.npz' is a file"),

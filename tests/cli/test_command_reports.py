@@ -27,7 +27,14 @@ def test_report_states_the_parameters(clustered):
     for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
         assert f"\n{unlike.get(name, name)}" in table["text"], name
     # The quality and the kernel are "auto".
-    for value in ("camera.csv, scanner.csv", "kind", "plate", "Consensus(trajectories=64)", "auto", "euclidean"):
+    for value in (
+        "camera.csv, scanner.csv",
+        "kind",
+        "plate",
+        "Consensus(trajectories=128, kept=0.25)",
+        "auto",
+        "euclidean",
+    ):
         assert value in table["text"]
 
 
@@ -113,7 +120,8 @@ def test_report_has_the_numbers_of_each_view(run):
     assert run("cluster", "blobs.npz", "-n", 4, "--t", 2, "--kernel", "gaussian", "-o", "out").code == 0
     page = Page(read_report("out"))
     (table,) = [table["text"] for table in page.find("table") if "adds" in table["text"]]
-    found = mdt.view_report(mdt.build_operators(views), 4, t=2)
+    fitted = mdt.MDTClustering(4, t=2, kernel="gaussian").fit(views)
+    found = mdt.view_report(fitted.operators_, labels=fitted.labels_, t=2)
     for name, stay, weight in zip(found.names, found.stay, found.weights, strict=True):
         assert re.search(rf"{name}{stay:.4f}.*{weight:.4f}", table)
     assert "The same numbers for each view." in " ".join(page.texts("figcaption"))

@@ -152,7 +152,7 @@ class TestComposition:
     def test_default_strategies(self):
         assert mdt.MDT(**GRAPH, t=1).fit(views()).search_result_.strategy == "contrastive"
         found = mdt.MDTClustering(K, **GRAPH, t=1).fit(views()).search_result_
-        assert (found.strategy, found.quality) == ("consensus", "persistence")
+        assert (found.strategy, found.quality) == ("consensus", "information")
 
     @pytest.mark.parametrize(("parameters", "takers"), PASSED_ON.values(), ids=PASSED_ON)
     def test_parameters_are_passed_on(self, parameters, takers):

@@ -15,6 +15,9 @@ from helpers.consensus import K, N, assert_same, overlapping, search
 from helpers.published import fetch
 from mdt_fast.strategies import Beam, Consensus, Contrastive
 
+# Parameters of the graphs of the default, for N samples in K clusters: N / 8 K is below ln N.
+DEFAULT = {"kernel": "adaptive", "anisotropy": 1.0, "n_neighbors": 5, "joint": True}
+
 
 def blobs_of(seed=0, n=300, **options):
     return mdt.datasets.make_multiview_blobs(
@@ -31,19 +34,18 @@ class TestClustering:
     def test_equals_the_search(self):
         views = overlapping()[0]
         fitted = mdt.MDTClustering(K, t=3, random_state=5).fit(views)
-        ops = mdt.build_operators(views, kernel="adaptive")
+        ops = mdt.build_operators(views, **DEFAULT)
         found = search(ops, random_state=5)
         assert_same(found, fitted.search_result_)
         np.testing.assert_array_equal(fitted.labels_, found.labels, strict=True)
         np.testing.assert_array_equal(fitted.confidence_, found.agreement.confidence)
-        np.testing.assert_array_equal(fitted.embedding_, found.agreement.embedding)
-        assert (fitted.score_, fitted.t_, fitted.trajectory_) == (found.score, 3, None)
+        assert (fitted.score_, fitted.t_) == (found.score, 3)
+        np.testing.assert_array_equal(fitted.trajectory_.weights, found.agreement.representative.weights)
+        np.testing.assert_array_equal(fitted.embedding_, mdt.embed(fitted.trajectory_, K, random_state=5).coordinates)
         np.testing.assert_array_equal(fitted.search_history_["score"], found.history["score"])
         assert fitted.cluster_centers_.shape == (K, K)
         means = [fitted.embedding_[fitted.labels_ == c].mean(axis=0) for c in range(K)]
         np.testing.assert_allclose(fitted.cluster_centers_, means, atol=1e-12)
-        assert not hasattr(fitted, "geometry_")
-        assert not hasattr(fitted, "singular_values_")
 
     def test_options_are_passed_to_the_search(self):
         views = overlapping()[0]
@@ -51,7 +53,7 @@ class TestClustering:
         scoring = mdt.Scoring("silhouette", n_init=2)
         fitted = mdt.MDTClustering(K, quality=scoring, n_components=5, **how).fit(views)
         scoring = mdt.Scoring("silhouette", n_components=5, n_init=2)
-        found = search(mdt.build_operators(views, kernel="adaptive"), quality=scoring, **how)
+        found = search(mdt.build_operators(views, **DEFAULT), quality=scoring, **how)
         assert_same(found, fitted.search_result_)
         assert fitted.search_result_.stopped == "max_evaluations"
 
@@ -65,14 +67,14 @@ class TestClustering:
     @pytest.mark.parametrize(
         ("parameters", "build"),
         [
-            ({}, {"kernel": "adaptive"}),
-            ({"strategy": "consensus"}, {"kernel": "adaptive"}),
-            ({"strategy": Consensus(trajectories=4)}, {"kernel": "adaptive"}),
+            ({}, DEFAULT),
+            ({"strategy": "consensus"}, DEFAULT),
+            ({"strategy": Consensus(trajectories=4)}, DEFAULT),
             ({"strategy": "beam"}, {"kernel": "gaussian"}),
             ({"strategy": Beam(width=1)}, {"kernel": "gaussian"}),
             ({"strategy": [0, 1]}, {"kernel": "gaussian"}),
-            ({"kernel": "gaussian"}, {"kernel": "gaussian"}),
-            ({"kernel": ["adaptive", "binary"]}, {"kernel": ["adaptive", "binary"]}),
+            ({"kernel": "gaussian"}, {**DEFAULT, "kernel": "gaussian"}),
+            ({"kernel": ["adaptive", "binary"]}, {**DEFAULT, "kernel": ["adaptive", "binary"], "joint": False}),
             ({"preset": "published"}, {"kernel": "gaussian", "preset": "published"}),
         ],
         ids=str,

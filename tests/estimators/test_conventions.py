@@ -259,7 +259,7 @@ def test_names_out_before_fit():
     [
         mdt.MDT(strategy="mean", t=2),
         mdt.MDTClustering(3, strategy="beam", t=2),
-        mdt.MDTClustering(3, kernel="gaussian", t=2),
+        mdt.MDTClustering(3, kernel="gaussian", n_neighbors="log", anisotropy=0.0, joint=False, t=2),
         *(mdt.baselines.make(n, n_clusters=3) for n in ("AD", "MVD")),
     ],
 )

@@ -24,8 +24,17 @@ def complementary(n=300, seed=0):
 class TestNeighbors:
     @pytest.mark.parametrize(
         ("n", "k", "expected"),
-        # ln 1000 is 6.9: from 7 to 14.
-        [(1000, 2, 14), (1000, 12, 11), (1000, 100, 7), (1000, "auto", 11), (1000, None, 11), (3, 2, 2), (2, 2, 1)],
+        # ln 1000 is 6.9.
+        [
+            (1000, 2, 15),
+            (1000, 12, 11),
+            (10**7, 10, 17),
+            (1000, 100, 7),
+            (1000, "auto", 11),
+            (1000, None, 11),
+            (3, 2, 2),
+            (2, 2, 1),
+        ],
     )
     def test_an_eighth_of_a_cluster(self, n, k, expected):
         assert neighbors_by_size(n, k) == expected

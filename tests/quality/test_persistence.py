@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse
 
 import mdt_fast as mdt
-from helpers.consensus import K, N, operators_of, overlapping, search, separate
+from helpers.consensus import K, N, Undamped, operators_of, overlapping, search, separate
 from helpers.data import labels_of
-from mdt_fast.strategies import MCTS, Beam, Consensus, RandomWeights
+from mdt_fast.strategies import MCTS, Beam, RandomWeights
 
 
 def dense_persistence(P, labels):
@@ -117,7 +117,7 @@ class TestPersistence:
         assert len(scores) == 1
 
     @pytest.mark.parametrize(
-        "strategy", [Beam(), RandomWeights(n=6), MCTS(playouts=6), Consensus(trajectories=6)], ids=repr
+        "strategy", [Beam(), RandomWeights(n=6), MCTS(playouts=6), Undamped(trajectories=6)], ids=repr
     )
     @pytest.mark.parametrize("weights", [None, [3, 1]], ids=["equal", "weighted"])
     def test_as_quality_of_a_search(self, strategy, weights):
@@ -135,4 +135,4 @@ class TestPersistence:
 
     def test_features_are_refused(self):
         with pytest.raises(ValueError, match=r"features: expected None, because quality='persistence'"):
-            search(operators_of(), quality=mdt.Scoring(features=overlapping()[0]))
+            search(operators_of(), quality=mdt.Scoring("persistence", features=overlapping()[0]))

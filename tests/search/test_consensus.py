@@ -9,8 +9,9 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import mdt_fast as mdt
-from helpers.consensus import K, N, assert_same, assert_valid, operators_of, overlapping, search, separate
+from helpers.consensus import K, N, Undamped, assert_same, assert_valid, operators_of, overlapping, search, separate
 from mdt_fast._clusters.agreement import agree
+from mdt_fast._clusters.confidence import confidence
 from mdt_fast._operators.draw import draw_repeated
 from mdt_fast.strategies import Consensus, Contrastive
 
@@ -22,10 +23,11 @@ def composed_consensus(ops, found, n_clusters=K):
     how = {"quality": scoring, "random_state": seed, "progress": False}
     single = [mdt.search(ops, n_clusters, strategy=W, **how) for W in found.candidates]
     scores = np.array([each.score for each in single])
-    n_kept = math.ceil(len(scores) / 2)
+    n_kept = math.ceil(len(scores) / 4)
     rows = sorted(sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:n_kept])
-    labels = np.stack([single[row].labels for row in rows])
-    return scores, rows, agree(labels, n_clusters, seed=seed, n_jobs=1)
+    labels = np.stack([each.labels for each in single])
+    combined = agree(labels[rows], n_clusters, seed=seed, n_jobs=1)
+    return scores, rows, combined, confidence(labels, scores, combined.labels, ops)
 
 
 class TestSearch:
@@ -33,24 +35,26 @@ class TestSearch:
     @pytest.mark.parametrize("n", [5, 20])
     def test_equals_the_composition_of_single_trajectories(self, quality, n):
         ops = operators_of()
-        found = search(ops, quality=quality, n=n, random_state=4)
+        found = search(ops, quality=quality, strategy=Undamped(n), random_state=4)
         assert_valid(found, N)
-        scores, rows, combined = composed_consensus(ops, found)
+        scores, rows, combined, sure = composed_consensus(ops, found)
         np.testing.assert_array_equal(found.history["score"], scores)
         assert found.agreement.rows.tolist() == rows
-        for name in ("labels", "embedding", "confidence"):
+        for name in ("labels", "embedding"):
             np.testing.assert_array_equal(getattr(found.agreement, name), getattr(combined, name), err_msg=name)
-        name = "persistence" if quality == "auto" else quality
+        np.testing.assert_array_equal(found.agreement.confidence, sure)
+        name = "information" if quality == "auto" else quality
         sign = -1 if name == "davies_bouldin" else 1
         assert found.score == sign * getattr(mdt.quality, name)(ops, combined.labels)
 
     def test_defaults(self):
         found = search(operators_of(), t=2)
         assert_valid(found, N)
-        assert found.quality == found.settings["quality"] == "persistence"
-        assert found.settings["strategy"] == {"name": "consensus", "trajectories": 64}
+        assert found.quality == found.settings["quality"] == "information"
+        assert found.settings["strategy"] == {"name": "consensus", "trajectories": 128, "kept": 0.25}
+        assert found.settings["damped"] is True
         assert (found.settings["n_init"], found.t) == (5, 2)
-        assert found.n_evaluations in (32, 64)
+        assert found.n_evaluations in (32, 64, 128)
         assert found.stopped is None
         assert found.converged is None
         assert f"{len(found.trajectories)} trajectories, {found.n_evaluations} evaluations" in repr(found)
@@ -66,16 +70,42 @@ class TestSearch:
         assert found.history["depth"].max() <= found.t
 
     @pytest.mark.parametrize("n", [1, 2, 3, 16, 17])
-    def test_the_better_half_is_kept(self, n):
-        found = search(operators_of(), n=n)
+    @pytest.mark.parametrize("kept", [0.01, 0.25, 0.5, 1.0])
+    def test_the_best_are_kept(self, n, kept):
+        found = search(operators_of(), strategy=Consensus(n, kept=kept))
         assert_valid(found, N)
         assert found.n_evaluations == n
-        assert len(found.trajectories) == len(found.agreement.trajectories) == (n + 1) // 2
+        assert len(found.trajectories) == len(found.agreement.trajectories) == math.ceil(kept * n)
+
+    @pytest.mark.parametrize(
+        ("kept", "error"), [(0, ValueError), (1.5, ValueError), (-1, ValueError), ("all", TypeError)]
+    )
+    def test_shares_that_cannot_be_kept(self, kept, error):
+        with pytest.raises(error, match="kept: expected"):
+            Consensus(kept=kept)
+
+    def test_rows_are_damped(self):
+        seen = {}
+
+        def note(ops, labels, coordinates):
+            seen.setdefault("first", (labels, coordinates))
+            return 0.0
+
+        noise = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 60, 8))), n_neighbors=10)
+        found = search(noise, 6, n=1, quality=note)
+        labels, coordinates = seen["first"]
+        lengths = np.linalg.norm(coordinates, axis=1)
+        median = np.sort(lengths)[len(lengths) // 2]
+        damped = coordinates / np.hypot(lengths, median)[:, np.newaxis]
+        expected = mdt.k_means(damped, 6, n_init=5, random_state=found.settings["random_state"]).labels
+        np.testing.assert_array_equal(labels, expected)
+        undamped = mdt.k_means(coordinates, 6, n_init=5, random_state=found.settings["random_state"]).labels
+        assert (labels != undamped).any()
 
     @pytest.mark.parametrize("n", [1, 4, 9])
     def test_ties_keep_the_first(self, n):
         found = search(operators_of(), n=n, quality=lambda ops, labels, coordinates: 1.0)
-        assert found.agreement.rows.tolist() == list(range((n + 1) // 2))
+        assert found.agreement.rows.tolist() == list(range(math.ceil(n / 4)))
         assert found.best == 0
         assert found.score == 1.0
 
@@ -121,7 +151,7 @@ class TestSearch:
     def test_stops_when_the_labels_are_stable(self):
         assert search(mdt.build_operators(separate()[0])).n_evaluations == 32
         noise = mdt.build_operators(list(np.random.default_rng(0).normal(size=(2, 60, 8))), n_neighbors=10)
-        assert search(noise, 6).n_evaluations == 64
+        assert search(noise, 6).n_evaluations == 128
         assert search(noise, 6, n=40).n_evaluations == 40
 
     @pytest.mark.parametrize("n_jobs", [2, 3])
@@ -149,7 +179,7 @@ class TestSearch:
         ops = operators_of()
         found, plain = search(ops, n=9, view_weights=weights), search(ops, n=9)
         assert_valid(found, N)
-        assert found.score == mdt.quality.persistence(ops, found.labels, view_weights=weights)
+        assert found.score == mdt.quality.information(ops, found.labels, view_weights=weights)
         # Weights choose among the same candidates.
         for mine, other in zip(found.candidates, plain.candidates, strict=True):
             np.testing.assert_array_equal(mine, other)
@@ -240,7 +270,7 @@ class TestHardInput:
         assert_valid(found, 60)
         assert adjusted_rand_score(target, found.labels) == 1.0
         np.testing.assert_array_equal(found.agreement.confidence, 1.0)
-        np.testing.assert_allclose(found.score, math.log(60), rtol=1e-12)
+        np.testing.assert_allclose(found.score, math.sqrt(math.log(3)), rtol=1e-12)
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     @pytest.mark.parametrize("k", [2, 5])
@@ -303,7 +333,7 @@ def test_consensus_of_a_search():
     least = found.history["score"][agreed.agreement.rows].min()
     rest = np.delete(found.history["score"], agreed.agreement.rows)
     assert least >= rest.max()
-    assert agreed.score == mdt.quality.persistence(ops, agreed.labels)
+    assert agreed.score == mdt.quality.information(ops, agreed.labels)
     np.testing.assert_array_equal(agreed.labels, found.consensus(6, n_jobs=1).labels)
     assert len(found.consensus(10**6).trajectories) == found.n_evaluations
     with pytest.raises(ValueError, match="n_trajectories: expected an integer >= 1, got 0"):

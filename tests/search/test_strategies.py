@@ -44,8 +44,8 @@ REGISTERED = {
     "cma": (CMA, {"evaluations": 100}),
     "contrastive": (Contrastive, {"learning_rate": 0.8, "steps": 40, "batch_size": None}),
     "mean": (Mean, {}),
-    "consensus": (Consensus, {"trajectories": 64}),
-    "auto": (Consensus, {"trajectories": 64}),
+    "consensus": (Consensus, {"trajectories": 128, "kept": 0.25}),
+    "auto": (Consensus, {"trajectories": 128, "kept": 0.25}),
 }
 registered = pytest.mark.parametrize("name", REGISTERED)
 made = pytest.mark.parametrize("strategy", [*(make() for make, _ in REGISTERED.values()), Given((0, 1))], ids=str)

@@ -8,8 +8,10 @@ from typing import Any
 from .._search.scoring import Scoring
 from .._search.strategies import Strategy, make_strategy
 
-# A neighbourhood has about this share of the mean size of a cluster.
+# A neighbourhood has about this share of the mean size of a cluster, and at most this many samples
+# where more are not needed to connect the graph.
 _SHARE_OF_CLUSTER = 1 / 8
+_MOST = 15
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,13 @@ class GraphParameters:
 def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
     """Return the number of neighbours for clusters of a known mean size.
 
-    It is an eighth of the mean size of a cluster, between ``ceil(ln N)`` and twice that number; half
-    as many again as ``ceil(ln N)`` if the number of clusters is not known.
+    It is an eighth of the mean size of a cluster, but at most 15 and at least ``ceil(ln N)``; half as
+    many again as ``ceil(ln N)`` if the number of clusters is not known, but at most 15.
     """
     least = max(math.ceil(math.log(n_samples)), 1)
     is_known = isinstance(n_clusters, int) and n_clusters > 1
     wanted = _SHARE_OF_CLUSTER * n_samples / n_clusters if is_known else 1.5 * least
-    return min(math.ceil(min(max(wanted, least), 2 * least)), n_samples - 1)
+    return min(max(math.ceil(min(wanted, _MOST)), least), n_samples - 1)
 
 
 def view_parameters(given: Mapping[str, Any]) -> GraphParameters:

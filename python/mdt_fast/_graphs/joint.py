@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from .._support.memory import require
 from .approximate import is_search
@@ -110,7 +109,12 @@ def _rows(X: Matrix, metric: str) -> Matrix:
             require(8 * X.shape[0] * X.shape[1], "joint: the correlation distance of a sparse view")
             X = X.toarray()
         X = X - X.mean(axis=1, keepdims=True)
-    return normalize(X) if metric in ("cosine", "correlation") else X
+    if metric not in ("cosine", "correlation"):
+        return X
+    # Imported here: the import of the package must not take the time of scikit-learn.
+    from sklearn.preprocessing import normalize
+
+    return normalize(X)
 
 
 def _total_variance(X: Matrix, exponent: int) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from ..._clusters.agreement import Agreement, agree
 from ..._clusters.confidence import confidence
 from ..._operators.draw import draw_repeated
+from ..._support.arguments import check_number
 from ...quality._arguments import QualityLike
 from ..problem import Answer, Problem
 from ..stop import Stop
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 _FIRST_ROUND = 16
 # Adjusted mutual information of the labels of two rounds from which no further round follows.
 _SETTLED = 0.99
-# Of this many scored trajectories, one is kept.
-_OF_WHICH_ONE = 4
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class Consensus(Strategy):
     ----------
     trajectories : int, default=128
         Number of trajectories that are drawn at most.
+    kept : float, default=0.25
+        Share of the trajectories, the best by score, whose clusters are combined.
 
     References
     ----------
@@ -61,10 +62,13 @@ class Consensus(Strategy):
     finds_trajectory: ClassVar[bool] = False
 
     trajectories: int = 128
+    kept: float = 0.25
 
     def __post_init__(self) -> None:
         """Check the options."""
         check_count("trajectories", self.trajectories)
+        if not 0 < check_number("kept", self.kept) <= 1:
+            raise ValueError(f"kept: expected a share above 0 and at most 1, got {self.kept!r}")
 
     def choose_quality(self, given: QualityLike, n_clusters: int | None) -> QualityLike:
         """Return the quality; raise if it does not score labels."""
@@ -88,19 +92,19 @@ class Consensus(Strategy):
                 run.score(drawn[:size], keep_labels=True)
             except Stop as stop:
                 run.stopped = stop.reason
-            before, found = found, _combine(run)
+            before, found = found, _combine(run, self.kept)
             if run.stopped is not None or size == self.trajectories or _is_settled(before, found):
                 return Answer(run.best(), found)
             size = min(2 * size, self.trajectories)
 
 
-def _combine(run: SearchRun) -> Agreement:
-    """Combine the best quarter of the scored trajectories; among equals, those drawn first."""
+def _combine(run: SearchRun, kept: float) -> Agreement:
+    """Combine the best of the scored trajectories; among equals, those drawn first."""
     problem, scores = run.problem, run.history["score"]
     assert problem.n_clusters is not None
     known = [run.find(candidate) for candidate in run.candidates]
     labels = np.stack([each.labels for each in known if each is not None and each.labels is not None])
-    rows = np.sort(np.argsort(-scores, kind="stable")[: math.ceil(len(scores) / _OF_WHICH_ONE)])
+    rows = np.sort(np.argsort(-scores, kind="stable")[: math.ceil(kept * len(scores))])
     combined = agree(labels[rows], problem.n_clusters, seed=problem.seed, n_jobs=problem.n_jobs)
     return Agreement.of(
         [problem.ops.trajectory(run.candidates[row]) for row in rows],
