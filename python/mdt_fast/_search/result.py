@@ -123,7 +123,7 @@ class SearchResult:
         >>> import mdt_fast as mdt
         >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
         >>> mdt.search(mdt.build_operators(views), 3, t=3).consensus(8)
-        SearchResult(strategy='consensus', score=5.01064, 8 trajectories, 22 evaluations)
+        SearchResult(strategy='consensus', score=1.04815, 8 trajectories, 22 evaluations)
         """
         agreement = combine_best(self, n_trajectories, n_jobs)
         return replace(
