@@ -48,7 +48,8 @@ _LEAST_SIZE = 5
 _ALL_UP_TO = 30
 _RATIO = 1.08
 # A larger share of the variance within clusters, or a lower score, is doubtful. Samples of one Gaussian or of a uniform
-# density mostly have shares above 0.155. A few outliers beside one cluster have a small share, but also a low score.
+# density have larger shares, except some with at most 200 samples in two dimensions. A few outliers beside one cluster
+# have a small share, but also a low score.
 _CLEAR_SHARE = 0.15
 _CLEAR_SCORE = 0.1
 # A score that is less than this below the best, at a number that differs by more than the factor, is doubtful.
@@ -138,9 +139,11 @@ def select_n_clusters(
 ) -> ClusterSelection:
     """Choose the number of clusters of samples with several views.
 
-    The result does not depend on a seed. It is a hint: :attr:`ClusterSelection.doubt` says when the
-    curve (:meth:`ClusterSelection.plot`) has no clear maximum. A single cluster is never the answer,
-    but is a doubt.
+    The result does not depend on a seed. It is a hint: on 17 data sets that were not used to choose
+    the rule, 10 results differ by at most one from the number of classes.
+    :attr:`ClusterSelection.doubt` says when the curve (:meth:`ClusterSelection.plot`) has no clear
+    maximum; a clear maximum may still differ from the number of classes. A single cluster is never
+    the answer; it appears as a doubt, except in some small samples (200 or fewer) of two dimensions.
 
     Parameters
     ----------
