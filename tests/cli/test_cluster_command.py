@@ -151,6 +151,7 @@ def test_options_of_the_strategy(run, folder, data, argv, strategy):
     assert_array_equal(read_table("out/labels.csv")["label"], expected.labels_)
 
 
+@pytest.mark.filterwarnings("ignore::mdt_fast.ClusterSelectionWarning")
 @pytest.mark.parametrize("strategy", ["beam", "auto", "mean", "contrastive", "convex", "mcts"])
 @pytest.mark.parametrize("n_clusters", [N_CLUSTERS, "auto"])
 def test_the_estimator_gives_the_same_result(run, folder, data, strategy, n_clusters):

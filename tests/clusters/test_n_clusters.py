@@ -97,7 +97,7 @@ def test_the_joint_view_shows_what_no_view_shows():
 def test_one_cluster_is_in_doubt():
     views = list(np.random.default_rng(0).standard_normal((2, 300, 5)))
     ops = mdt.build_operators(with_joint(views), kernel="adaptive")
-    with pytest.warns(mdt.OperatorWarning, match="2, is in doubt: the samples have no clear clusters"):
+    with pytest.warns(mdt.ClusterSelectionWarning, match="2, is in doubt: the samples have no clear clusters"):
         chosen = mdt.select_n_clusters(ops)
     assert not chosen.clear
     assert "in doubt: the samples have no clear clusters" in repr(chosen)
@@ -123,7 +123,7 @@ def test_same_at_any_seed_time_and_number_of_threads(blobs):
         assert first.n_clusters == other.n_clusters
 
 
-@pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
+@pytest.mark.filterwarnings("ignore::mdt_fast.ClusterSelectionWarning", "ignore::mdt_fast.OperatorWarning")
 def test_search_and_estimator_take_auto(blobs):
     ops = mdt.build_operators(blobs, kernel="adaptive")
     expected = mdt.select_n_clusters(ops, t=3).n_clusters
@@ -134,7 +134,7 @@ def test_search_and_estimator_take_auto(blobs):
     assert mdt.MDTClustering("auto", strategy="beam", kernel="adaptive", t=3).fit(blobs).n_clusters_ == expected
 
 
-@pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
+@pytest.mark.filterwarnings("ignore::mdt_fast.ClusterSelectionWarning", "ignore::mdt_fast.OperatorWarning")
 def test_few_and_equal_samples():
     X = np.repeat([[0.0, 0.0], [0.0, 1.0], [5.0, 5.0]], 20, axis=0)
     chosen = mdt.select_n_clusters(mdt.build_operators([X, X], n_neighbors=25), t=2)

@@ -142,7 +142,7 @@ def _describe(result: Any) -> str | None:
     if isinstance(result, TimeSelection):
         return f"diffusion time {result.t}, the knee of the entropy"
     if isinstance(result, ClusterSelection):
-        return f"{result.n_clusters} clusters, the knee of stability times information"
+        return f"{result.n_clusters} clusters{'' if result.doubt is None else f', in doubt: {result.doubt}'}"
     if not isinstance(result, SearchResult):
         return None
     stopped = f", stopped by {result.stopped}" if result.stopped else ""

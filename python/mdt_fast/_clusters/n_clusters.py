@@ -24,7 +24,7 @@ from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_integer
 from .._support.plotting import draw
 from .._support.seed import check_seed
-from .._support.warnings import OperatorWarning
+from .._support.warnings import ClusterSelectionWarning, OperatorWarning
 from ..quality._arguments import check_operators
 from .k_means import k_means
 
@@ -167,7 +167,7 @@ def select_n_clusters(
 
     Warns
     -----
-    OperatorWarning
+    ClusterSelectionWarning
         If the choice is in doubt.
 
     Raises
@@ -225,7 +225,7 @@ def select_n_clusters(
     else:
         doubt = _rival(counts, scores, chosen, most)
     if doubt is not None:
-        warnings.warn(f"the number of clusters, {chosen}, is in doubt: {doubt}", OperatorWarning, stacklevel=2)
+        warnings.warn(f"the number of clusters, {chosen}, is in doubt: {doubt}", ClusterSelectionWarning, stacklevel=2)
     return ClusterSelection(chosen, counts, scores, variance, within, doubt)
 
 

@@ -15,6 +15,10 @@ class TimeSelectionWarning(UserWarning):
     """The entropy curve has no knee, so the diffusion time is a default."""
 
 
+class ClusterSelectionWarning(UserWarning):
+    """The number of clusters that was chosen is in doubt."""
+
+
 def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None:
     """Warn that a solver stopped early. The caller is a public function (see `stacklevel`)."""
     warnings.warn(
