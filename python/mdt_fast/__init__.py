@@ -29,15 +29,21 @@ from ._search.result import SearchResult
 from ._search.scoring import Scoring
 from ._search.search import search
 from ._search.view_report import ViewReport, view_report
-from ._support.warnings import ClusterSelectionWarning, ConvergenceWarning, OperatorWarning, TimeSelectionWarning
+from ._support.warnings import (
+    ClusterSelectionWarning,
+    ConvergenceWarning,
+    DegenerateClustersWarning,
+    OperatorWarning,
+    TimeSelectionWarning,
+)
 
 if TYPE_CHECKING:
     from . import baselines, study
     from ._estimators.mdt import MDT, MDTClustering
 
 __all__ = [
-    "MDT", "ApproximateNeighbors", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning", "Embedding",
-    "KMeansResult", "MDTClustering", "OperatorSet", "OperatorWarning", "Scoring", "SearchProgress", "SearchResult",
+    "MDT", "ApproximateNeighbors", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
+    "DegenerateClustersWarning", "Embedding", "KMeansResult", "MDTClustering", "OperatorSet", "OperatorWarning", "Scoring", "SearchProgress", "SearchResult",
     "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport", "__version__", "baselines",
     "build_operators", "datasets", "embed", "k_means", "nearest_neighbors", "plot", "quality", "search",
     "select_n_clusters", "select_time", "strategies", "study", "view_report",

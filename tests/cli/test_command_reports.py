@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,20 @@ def test_report_has_the_numbers_of_each_view(run):
     (table,) = [table["text"] for table in page.find("table") if "adds" in table["text"]]
     fitted = mdt.MDTClustering(4, t=2, kernel="gaussian").fit(views)
     found = mdt.view_report(fitted.operators_, labels=fitted.labels_, t=2)
+    assert found.names == ["camera", "scanner", "joint"]
     for name, stay, weight in zip(found.names, found.stay, found.weights, strict=True):
         assert re.search(rf"{name}{stay:.4f}.*{weight:.4f}", table)
+    assert f"the clusters: {found.score:.4f}" in " ".join(page.texts("figcaption"))
     assert "The same numbers for each view." in " ".join(page.texts("figcaption"))
+
+
+def test_findings_of_the_views_are_warnings(run, monkeypatch):
+    pytest.importorskip("matplotlib")
+    np.savez("views.npz", **make_views(150, std=1.0).views)
+
+    def with_finding(*args, **options):
+        return replace(mdt.view_report(*args, **options), findings=["one cluster holds 95 % of the samples"])
+
+    monkeypatch.setattr("mdt_fast._cli.job_report.view_report", with_finding)
+    assert run("cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out").code == 0
+    assert "one cluster holds 95 % of the samples" in Page(read_report("out")).texts("li")

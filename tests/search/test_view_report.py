@@ -10,12 +10,12 @@ import pytest
 from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
-from mdt_fast.quality import persistence
+from mdt_fast._clusters.added_information import added_information
+from mdt_fast._clusters.k_means import k_means
+from mdt_fast._clusters.stability import damped, stability
+from mdt_fast.quality import information, persistence
 from mdt_fast.quality._view_weights import weights_of
 from mdt_fast.strategies import Consensus
-
-# The clusters of one trajectory, without a score.
-UNSCORED = mdt.Scoring(None, n_init=5)
 
 HALVES = np.repeat([0, 1], 6)
 PARITY = np.tile([0, 1], 6)
@@ -59,9 +59,11 @@ def report(noisy):
 
 
 def assert_same(first, second):
-    for name in ("stay", "alone", "adds", "weights", "agreement", "labels", "n_components", "n_isolated"):
+    arrays = ("stay", "alone", "own", "n_own", "adds", "scores", "weights", "agreement", "labels")
+    for name in (*arrays, "n_components", "n_isolated"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
-    assert (first.names, first.remark, first.t) == (second.names, second.remark, second.t)
+    for name in ("names", "remark", "findings", "score", "t", "joint"):
+        assert getattr(first, name) == getattr(second, name)
 
 
 class TestNumbers:
@@ -80,10 +82,11 @@ class TestNumbers:
         assert found.alone[1] < 0.1
         np.testing.assert_allclose(found.agreement[0, 2], 1, atol=1e-12)
         assert found.remark == [
-            "says the same as split",
-            "hardly moves, no better than chance",
-            "in 2 parts, says the same as good",
+            "redundant: says the same as split",
+            "hardly moves, no better than chance for these clusters",
+            "in 2 parts, redundant: says the same as good",
         ]
+        assert found.findings == []
 
     def test_weights_are_bounded_odds(self):
         weights = weights_of(np.array([1.0, 0.995, 0.5, 0.0, -1.0]))
@@ -96,7 +99,9 @@ class TestNumbers:
         assert report.weights.argmin() == 1
         assert report.weights[1] < 0.05
         assert abs(report.alone[1]) < 0.1 < 0.5 < report.alone[[0, 2]].min()
-        assert "no better than chance" in report.remark[1]
+        assert report.remark[1] == "no better than chance for these clusters"
+        assert report.own[1] < 0.6 < report.own[[0, 2]].min()
+        assert abs(report.adds[1]) < 0.03
         assert not any("chance" in report.remark[view] for view in (0, 2))
 
     def test_a_view_given_twice(self, blobs):
@@ -104,8 +109,9 @@ class TestNumbers:
         ops = mdt.build_operators({"first": first, "other": other, "again": first}, n_neighbors=12)
         found = mdt.view_report(ops, labels=blobs.target, t=3)
         assert found.agreement[0, 2] == pytest.approx(1)
-        assert "says the same as again" in found.remark[0]
-        assert "says the same as first" in found.remark[2]
+        assert "redundant: says the same as again" in found.remark[0]
+        assert "redundant: says the same as first" in found.remark[2]
+        assert found.adds[[0, 2]].max() < 0.1
         assert found.weights[0] == found.weights[2]
 
     def test_each_number_equals_its_definition(self, noisy, report):
@@ -115,19 +121,25 @@ class TestNumbers:
             report.stay, 1 - np.exp(-persistence(noisy, labels, per_view=True)), rtol=0, atol=1e-14
         )
 
-        def cluster(steps):
-            return mdt.search(noisy, 4, strategy=steps, quality=UNSCORED).labels
+        def cluster(weights):
+            coordinates = mdt.embed(noisy.trajectory(weights), 4, tol=1e-6).coordinates
+            return k_means(damped(coordinates), 4, n_init=5, random_state=0).labels
 
-        own = [cluster([view] * 3) for view in range(3)]
-        fused = cluster(np.full((3, 3), 1 / 3))
+        own = [cluster(np.tile(np.eye(3)[view], (3, 1))) for view in range(3)]
         for view in range(3):
-            assert report.alone[view] == adjusted_mutual_info_score(labels, own[view])
+            assert report.alone[view] == pytest.approx(adjusted_mutual_info_score(labels, own[view]), abs=0.02)
+            assert report.scores[view] == pytest.approx(information(noisy, own[view]), abs=0.02)
             weights = np.full((3, 3), 0.5)
             weights[:, view] = 0
-            assert report.adds[view] == 1 - adjusted_mutual_info_score(fused, cluster(weights))
+            adds = added_information(labels, own[view], cluster(weights), seed=0)
+            assert report.adds[view] == pytest.approx(adds, abs=0.02)
+            assert (report.own[view], report.n_own[view]) == stability(noisy, view, 4, steps=3, seed=0, n_jobs=1)
             for other in range(view):
                 agreement = adjusted_mutual_info_score(own[view], own[other])
-                assert report.agreement[view, other] == report.agreement[other, view] == agreement
+                assert report.agreement[view, other] == report.agreement[other, view]
+                assert report.agreement[view, other] == pytest.approx(agreement, abs=0.02)
+        assert report.score == information(noisy, labels)
+        assert report.joint is None
         assert (np.diag(report.agreement) == 1).all()
 
     def test_one_view(self, blobs):
@@ -135,14 +147,9 @@ class TestNumbers:
         assert np.isnan(found.adds).tolist() == [True]
         assert found.agreement.tolist() == [[1.0]]
         assert found.weights.tolist() == [1.0]
-        assert "-" in str(found).splitlines()[-2]
-
-    def test_two_views(self, blobs):
-        ops = mdt.build_operators(blobs.views, n_neighbors=12)
-        found = mdt.view_report(ops, labels=blobs.target, t=3)
-        fused = mdt.search(ops, 4, strategy=np.full((3, 2), 0.5), quality=UNSCORED).labels
-        without = mdt.search(ops, 4, strategy=np.tile([0.0, 1.0], (3, 1)), quality=UNSCORED).labels
-        assert found.adds[0] == 1 - adjusted_mutual_info_score(fused, without)
+        assert found.remark == [""]
+        assert "  -  " in str(found).splitlines()[-2]
+        assert str(found).endswith("nothing to worry about")
 
     def test_other_members_are_ignored(self, noisy, blobs):
         plain = mdt.view_report(noisy, labels=blobs.target, t=3)
@@ -195,15 +202,15 @@ class TestBadInput:
 class TestShown:
     def test_table(self, blocks):
         found = mdt.view_report(blocks, labels=HALVES, t=3)
-        adds = [f"{value:.3f}" for value in found.adds]
-        alone = f"{found.alone[1]:.3f}"
+        alone, own = f"{found.alone[1]:.3f}", [f"{value:.3f} at 2" for value in found.own]
+        scores = [f"{value:.3f}" for value in found.scores]
         assert str(found).splitlines() == [
-            "3 views of 12 samples, 2 clusters, t=3",
-            "view     stay   alone   adds  weight  remark",
-            "-----  ------  ------  -----  ------  -----------------------------------",
-            f"good    0.600   1.000  {adds[0]}   0.120  says the same as split",
-            f"idle   -0.160  {alone}  {adds[1]}   0.001  hardly moves, no better than chance",
-            f"split   0.917   1.000  {adds[2]}   0.879  in 2 parts, says the same as good",
+            f"3 views of 12 samples, 2 clusters, t=3, score {scores[0]}",
+            "view     stay   alone         own   adds  score  weight  remark",
+            "-----  ------  ------  ----------  -----  -----  ------  " + "-" * 54,
+            f"good    0.600   1.000  {own[0]}  0.000  {scores[0]}   0.120  redundant: says the same as split",
+            f"idle   -0.160  {alone}  {own[1]}  0.000  {scores[1]}   0.001  {found.remark[1]}",
+            f"split   0.917   1.000  {own[2]}  0.000  {scores[2]}   0.879  {found.remark[2]}",
         ]
 
     def test_one_line(self, blocks):
@@ -212,7 +219,8 @@ class TestShown:
 
     def test_no_remarks(self, blobs):
         found = mdt.view_report(mdt.build_operators(blobs.views, n_neighbors=12), labels=blobs.target, t=3)
-        assert found.remark == ["", ""]
+        assert set(found.remark) <= {"", "decisive for these clusters"}
+        assert found.findings == []
         assert str(found).endswith("nothing to worry about")
 
     def test_frozen(self, report):
@@ -223,7 +231,8 @@ class TestShown:
         pytest.importorskip("pandas")
         frame = report.to_frame()
         assert list(frame.columns) == [
-            "view", "stay", "alone", "adds", "weight", "self_probability", "n_components", "n_isolated", "remark",
+            "view", "stay", "alone", "own", "n_own", "adds", "score", "weight", "self_probability", "n_components",
+            "n_isolated", "remark",
         ]  # fmt: skip
         assert frame["view"].tolist() == report.names
         np.testing.assert_array_equal(frame["weight"], report.weights)
@@ -237,10 +246,10 @@ class TestPicture:
     def test_bars_end_at_the_numbers(self, report):
         ax = report.plot()
         shown = [[bar.get_width() for bar in bars] for bars in ax.containers]
-        np.testing.assert_array_equal(shown, [report.stay, report.alone, report.adds, report.weights])
-        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["stay", "alone", "adds", "weight"]
+        np.testing.assert_array_equal(shown, [report.stay, report.alone, report.own, report.adds, report.weights])
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["stay", "alone", "own", "adds", "weight"]
         assert [label.get_text() for label in ax.get_yticklabels()] == report.names
-        assert len(ax.texts) == 12
+        assert len(ax.texts) == 15
 
     def test_all_is_inside(self, blocks):
         ax = mdt.plot.views(mdt.view_report(blocks, labels=HALVES, t=3))

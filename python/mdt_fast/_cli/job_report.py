@@ -46,9 +46,8 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         ],
         caption="The random walk of each member of the operator set.",
     )
-    if outcome.labels is not None:
-        _add_views(report, job, outcome)
-    report.warnings(warnings)
+    findings = [] if outcome.labels is None else _add_views(report, job, outcome)
+    report.warnings([*warnings, *findings])
     if selection is not None:
         report.section("Diffusion time")
         caption = "Entropy of the singular values over time; the knee is the diffusion time."
@@ -77,7 +76,8 @@ def _subtitle(result: SearchResult) -> str:
     return f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}."
 
 
-def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
+def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> list[str]:
+    """Add the report on the views and return its findings."""
     result, settings = outcome.fit.result, job.fitting
     found = view_report(
         outcome.ops,
@@ -86,18 +86,22 @@ def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> None:
         random_state=settings.random_state,
         n_jobs=settings.n_jobs,
     )
-    numbers = np.column_stack([found.stay, found.alone, found.adds, found.weights]).tolist()
+    columns = [found.stay, found.alone, found.own, found.adds, found.scores, found.weights]
+    numbers = np.column_stack(columns).tolist()
     report.table(
-        ["view", "stay", "alone", "adds", "weight", "remark"],
+        ["view", "stay", "alone", "own", "adds", "score", "weight", "own clusters", "remark"],
         [
-            [name, *(None if math.isnan(value) else value for value in row), remark]
-            for name, row, remark in zip(found.names, numbers, found.remark, strict=True)
+            [name, *(None if math.isnan(value) else value for value in row), int(n_own), remark]
+            for name, row, n_own, remark in zip(found.names, numbers, found.n_own, found.remark, strict=True)
         ],
-        caption="Relation of each view to the clusters. stay: probability above chance that a moving step stays in "
-        "its cluster; alone: AMI of the clusters of this view alone with the clusters; adds: change of the clusters "
-        "of the mean of all views if this view is left out; weight: suggested weight of the view.",
+        caption="What each view knows. stay: probability above chance that a moving step stays in its cluster; alone: "
+        "AMI of the clusters of this view alone with the clusters; own: stability of its own clusters, whatever the "
+        "clusters are; adds: share of the information about the clusters that the other views lack; score: information "
+        f"of its own clusters on all views (the clusters: {found.score:.4f}); weight: suggested weight of the view; "
+        "own clusters: their number for which own is given.",
     )
     report.figure(plot.views(found), "The same numbers for each view.")
+    return found.findings
 
 
 def _add_consensus(report: HtmlReport, outcome: Outcome, agreement: Agreement) -> None:
@@ -171,7 +175,7 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
         scores["consensus"] = result.score
         if outcome.ami is not None:
             agreements["consensus"] = outcome.ami
-    groups = {name: "one view" if name in names else "fusion" for name in scores}
+    groups = {name: "one view" if name in ops.given_names else "fusion" for name in scores}
     report.section("Each view alone, and together")
     report.figure(
         plot.scores(scores, groups=groups, label="score"),

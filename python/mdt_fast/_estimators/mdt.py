@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -14,9 +15,11 @@ from sklearn.metrics import pairwise_distances_argmin
 from .._clusters.new_samples import labels_at, memberships_at
 from .._geometry.embedding import WEIGHTINGS
 from .._operators.operator_set import OperatorSet
+from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
+from .._support.warnings import DegenerateClustersWarning
 from .base import InductiveEmbedder, MultiViewEstimator
 from .graphs import view_parameters
 from .pipeline import Fit, FitSettings, fit_operators
@@ -358,7 +361,22 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         self.score_ = found.labelling.score
         if found.result.agreement is not None:
             self.confidence_ = found.result.agreement.confidence
+        self._warn_of_degenerate_clusters()
         return self
+
+    def _warn_of_degenerate_clusters(self) -> None:
+        sizes = np.bincount(self.labels_)
+        if not 2 <= len(sizes) < len(self.labels_):
+            return
+        how = {"t": self.t_, "random_state": self.random_state, "n_jobs": self.n_jobs}
+        if is_degenerate(self.operators_, self.labels_, **how):
+            share = sizes.max() / sizes.sum()
+            warnings.warn(
+                f"one cluster holds {share:.0%} of the samples, although the views support a more even division; compare "
+                "other numbers of clusters, and see view_report",
+                DegenerateClustersWarning,
+                stacklevel=3,
+            )
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """Return the cluster of each new sample.

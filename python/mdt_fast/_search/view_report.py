@@ -1,47 +1,59 @@
-"""A report on each view: its agreement with the clusters, alone and beside the other views."""
+"""A report on each view: what it knows alone, what it knows of the clusters, and what only it knows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._clusters.added_information import added_information
+from .._clusters.stability import stability
 from .._geometry.time import check_time, select_time
-from .._operators.checks import MemberReport
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
 from .._support.plotting import draw
 from .._support.seed import check_seed
+from .._support.tables import aligned
+from ..quality import information
+from ..quality._arguments import check_labels
 from ..quality._view_weights import stay_of, weights_of
-from .scoring import Scoring
+from .degenerate import is_degenerate
+from .own_clusters import own_clusters
 from .search import search
-
-# Starts of k-means for the clusters of a single view and of a mean of views.
-_STARTS = 5
-# Below this value of `stay` a view is no better than chance.
-_BY_CHANCE = 0.05
-# Views whose own clusters have at least this adjusted mutual information are redundant.
-_REDUNDANT = 0.95
+from .view_remarks import DECISIVE, findings_of, remark_of
 
 
 @dataclass(frozen=True, eq=False)
 class ViewReport:
-    """How each base view relates to the clusters; `print(report)` shows a table.
+    """What each base view knows, alone and of the clusters; `print(report)` shows a table.
+
+    The base views are the given views and, if the operator set has one, the joint view.
 
     Attributes
     ----------
     names : list of str
-        Names of the views.
+        Names of the views; the joint view is the last.
     stay : (V,) array
         Excess probability, over chance, that a moving step of the view's walk stays in its cluster:
         0 is chance, 1 is always; it may be negative.
     alone : (V,) array
         Adjusted mutual information of the view's own clusters with the labels.
+    own : (V,) array
+        Stability of the view's own clusters, which does not depend on the labels: the adjusted mutual
+        information of the clusters of two random halves of its edges. 0 is chance, 1 is certain.
+        Noise in few columns has up to 0.8.
+    n_own : (V,) array of int
+        The number of own clusters for `own`, the most informative one up to the number of labels.
     adds : (V,) array
-        Change of the clusters of the mean of all views when the view is left out: 1 minus the
-        adjusted mutual information; nan for a single view.
+        Share of the information about the labels that the view's own clusters have and the clusters
+        of the mean of the other given views have not; 0 is nothing beyond chance. For the joint view
+        the others are all given views. nan without others.
+    scores : (V,) array
+        :func:`information` of the view's own clusters, averaged over all base views.
+    score : float
+        The same for the labels.
     weights : (V,) array
         The odds ``stay / (1 - stay)``, scaled to sum to 1: `view_weights` for :func:`search`.
     self_probability : (V,) array
@@ -49,55 +61,66 @@ class ViewReport:
     n_components, n_isolated : (V,) arrays of int
         Number of connected parts of the view's graph, and of samples that no step leaves.
     remark : list of str
-        Problems of the view; empty if there are none.
+        What to know about the view; empty if there is nothing.
+    findings : list of str
+        What is wrong with the labels as a whole: they are degenerate, a view alone has clusters with a
+        higher score, or they ignore stable clusters of a view.
     agreement : (V, V) array
         Adjusted mutual information between the views' own clusters.
     labels : (N,) array
         Labels with which the views were compared.
     t : int
         Number of steps of the walks from which a view's own clusters were computed.
+    joint : int or None
+        Index of the joint view.
     """
 
     names: list[str]
     stay: NDArray[np.float64]
     alone: NDArray[np.float64]
+    own: NDArray[np.float64]
+    n_own: NDArray[np.intp]
     adds: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    score: float
     weights: NDArray[np.float64]
     self_probability: NDArray[np.float64]
     n_components: NDArray[np.intp]
     n_isolated: NDArray[np.intp]
     remark: list[str]
+    findings: list[str]
     agreement: NDArray[np.float64]
     labels: NDArray[Any]
     t: int
+    joint: int | None
 
     def __repr__(self) -> str:
-        """Return the numbers of views, samples, clusters and remarks."""
+        """Return the numbers of views, samples, clusters, remarks and findings."""
         n_remarks = sum(map(bool, self.remark))
-        return f"ViewReport({self._extent()}, {_count(n_remarks, 'view')} with a remark)"
+        found = f", {_count(len(self.findings), 'finding')}" if self.findings else ""
+        return f"ViewReport({self._extent()}, {_count(n_remarks, 'view')} with a remark{found})"
 
     def __str__(self) -> str:
-        """Return a table of the views."""
-        header = ("view", "stay", "alone", "adds", "weight", "remark")
-        numbers = zip(self.stay, self.alone, self.adds, self.weights, strict=True)
-        rows = [header] + [
-            (name, *("-" if np.isnan(x) else f"{x:z.3f}" for x in values), remark)
-            for name, values, remark in zip(self.names, numbers, self.remark, strict=True)
-        ]
-        widths = [max(len(row[c]) for row in rows) for c in range(len(header))]
-        is_text = [name in ("view", "remark") for name in header]
-        lines = [self._extent()]
-        for row in rows:
-            cells = [
-                cell.ljust(w) if text else cell.rjust(w) for cell, w, text in zip(row, widths, is_text, strict=True)
-            ]
-            lines.append("  ".join(cells).rstrip())
-        lines.insert(2, "  ".join("-" * w for w in widths))
-        return "\n".join(lines if any(self.remark) else [*lines, "nothing to worry about"])
+        """Return a table of the views and the findings."""
+        header = ("view", "stay", "alone", "own", "adds", "score", "weight", "remark")
+        columns = (self.stay, self.alone, self.own, self.adds, self.scores, self.weights)
+        rows: list[tuple[str, ...]] = [header]
+        for name, n_own, remark, values in zip(
+            self.names, self.n_own, self.remark, zip(*columns, strict=True), strict=True
+        ):
+            cells = ["-" if np.isnan(value) else f"{value:z.3f}" for value in values]
+            cells[2] += f" at {n_own}"
+            rows.append((name, *cells, remark))
+        lines = [f"{self._extent()}, score {self.score:.3f}"]
+        lines += aligned(rows, [name in ("view", "remark") for name in header])
+        lines += [f"! {finding}" for finding in self.findings]
+        is_fine = not self.findings and all(remark in ("", DECISIVE) for remark in self.remark)
+        return "\n".join([*lines, "nothing to worry about"] if is_fine else lines)
 
     def _extent(self) -> str:
-        n_clusters = len(np.unique(self.labels))
-        return f"{_count(len(self.names), 'view')} of {len(self.labels)} samples, {n_clusters} clusters, t={self.t}"
+        n_clusters, n_given = len(np.unique(self.labels)), len(self.names) - (self.joint is not None)
+        views = _count(n_given, "view") + ("" if self.joint is None else " and the joint view")
+        return f"{views} of {len(self.labels)} samples, {n_clusters} clusters, t={self.t}"
 
     def to_frame(self) -> Any:
         """Return the report as a pandas DataFrame, a row for each view.
@@ -105,8 +128,8 @@ class ViewReport:
         Returns
         -------
         pandas.DataFrame
-            With columns view, stay, alone, adds, weight, self_probability, n_components,
-            n_isolated and remark.
+            With columns view, stay, alone, own, n_own, adds, score, weight, self_probability,
+            n_components, n_isolated and remark.
         """
         try:
             import pandas as pd
@@ -116,7 +139,10 @@ class ViewReport:
             "view": self.names,
             "stay": self.stay,
             "alone": self.alone,
+            "own": self.own,
+            "n_own": self.n_own,
             "adds": self.adds,
+            "score": self.scores,
             "weight": self.weights,
             "self_probability": self.self_probability,
             "n_components": self.n_components,
@@ -148,10 +174,11 @@ def view_report(
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
 ) -> ViewReport:
-    """Report how well each base view agrees with the clusters and whether the others replace it.
+    """Report what each base view knows: alone, of the clusters, and beyond the other views.
 
-    Beside the search for labels, 2 V + 1 clusterings are computed: of each view alone, of the mean
-    of all views, and of the mean without each view.
+    Clusters may ignore a view. So each view is also judged by its own clusters, and by the information
+    about the labels that no other view has. Beside the search for labels, each view is embedded four
+    times: its walk, the mean of the other views, and two halves of its edges.
 
     Parameters
     ----------
@@ -181,10 +208,10 @@ def view_report(
     >>> noise = np.random.default_rng(0).normal(size=(200, 5))
     >>> ops = mdt.build_operators([*blobs.views, noise])
     >>> report = mdt.view_report(ops, labels=blobs.target, t=3)
-    >>> report.names, report.remark
-    (['view 0', 'view 1', 'view 2'], ['', '', 'no better than chance'])
-    >>> int(report.weights.argmin())
-    2
+    >>> report.remark[0], report.remark[2]
+    ('decisive for these clusters', 'no better than chance for these clusters')
+    >>> int(report.weights.argmin()), report.findings
+    (2, [])
     """
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
@@ -197,50 +224,50 @@ def view_report(
         assert found.labels is not None
         assert found.t is not None
         labels, time = found.labels, found.t
-    stay = stay_of(ops, labels)
+    codes = check_labels(labels, ops.n_samples).astype(np.int64)
     steps = select_time(ops, n_jobs=n_jobs).t if isinstance(time, str) else time
-    labels = np.asarray(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-
-    def clusters_of(views: list[int]) -> NDArray[np.int32]:
-        """Cluster by the mean of some views; a single view is a sequence."""
-        weights = np.zeros((steps, len(ops)))
-        weights[:, views] = 1 / len(views)
-        steps_of = views * steps if len(views) == 1 else weights
-        scoring = Scoring(None, n_init=_STARTS)
-        options: dict[str, Any] = {"random_state": seed, "n_jobs": n_jobs, "progress": False}
-        found = search(ops, len(classes), strategy=steps_of, quality=scoring, **options).labels
-        assert found is not None
-        return found
-
-    everything = list(range(ops.n_views))
-    own = [clusters_of([view]) for view in everything]
-    adds = np.full(ops.n_views, np.nan)
-    if ops.n_views > 1:
-        fused = clusters_of(everything)
-        for view in everything:
-            others = [other for other in everything if other != view]
-            # With two views, the clusters without one are those of the other alone.
-            without = clusters_of(others) if len(others) > 1 else own[others[0]]
-            adds[view] = 1 - _agreement(fused, without)
+    everything, k = range(ops.n_views), int(codes.max()) + 1
+    how: dict[str, Any] = {"steps": steps, "seed": seed, "n_jobs": n_jobs}
+    given = range(len(ops.given_names))
+    others = {view: tuple(other for other in given if other != view) for view in everything}
+    # With two given views, the others of one are the other alone, which is clustered once.
+    groups = list(dict.fromkeys([*((view,) for view in everything), *filter(None, others.values())]))
+    clusters = dict(zip(groups, own_clusters(ops, groups, k, **how), strict=True))
+    own = [clusters[view,] for view in everything]
+    adds = [
+        added_information(codes, own[view], clusters[others[view]], seed=seed) if others[view] else np.nan
+        for view in everything
+    ]
+    stable = [stability(ops, view, k, **how) for view in everything]
     agreement = np.eye(ops.n_views)
     for view in everything:
-        for other in everything[:view]:
+        for other in range(view):
             agreement[view, other] = agreement[other, view] = _agreement(own[view], own[other])
-    names, members = ops.names[: ops.n_views], ops.check(warn=False).members[: ops.n_views]
-    return ViewReport(
-        names=names,
+    stay, members = stay_of(ops, codes), ops.check(warn=False).members[: ops.n_views]
+    report = ViewReport(
+        names=ops.names[: ops.n_views],
         stay=stay,
         alone=np.array([_agreement(codes, each) for each in own]),
-        adds=adds,
+        own=np.array([value for value, _ in stable]),
+        n_own=np.array([number for _, number in stable]),
+        adds=np.array(adds),
+        scores=np.array([information(ops, each) for each in own]),
+        score=information(ops, codes),
         weights=weights_of(stay),
         self_probability=np.array([m.mean_self_probability for m in members]),
         n_components=np.array([m.n_components for m in members]),
         n_isolated=np.array([m.n_isolated for m in members]),
-        remark=[_remark(member, stay[v], v, agreement[v], names) for v, member in enumerate(members)],
+        remark=[],
+        findings=[],
         agreement=agreement,
-        labels=labels,
+        labels=np.asarray(labels),
         t=steps,
+        joint=ops.joint,
+    )
+    return replace(
+        report,
+        remark=[remark_of(report, v, near_identity=member.near_identity) for v, member in enumerate(members)],
+        findings=findings_of(report, degenerate=is_degenerate(ops, codes, own=own)),
     )
 
 
@@ -248,19 +275,6 @@ def _agreement(a: NDArray[Any], b: NDArray[Any]) -> float:
     from sklearn.metrics import adjusted_mutual_info_score
 
     return float(adjusted_mutual_info_score(a, b))
-
-
-def _remark(member: MemberReport, stay: float, view: int, agreement: NDArray[np.float64], names: list[str]) -> str:
-    """Return the problems of a view."""
-    others = np.where(np.arange(len(names)) == view, -np.inf, agreement)
-    nearest = int(np.argmax(others))
-    remarks = {
-        "hardly moves": member.near_identity,
-        f"in {member.n_components} parts": member.n_components > 1,
-        "no better than chance": stay < _BY_CHANCE,
-        f"says the same as {names[nearest]}": others[nearest] >= _REDUNDANT,
-    }
-    return ", ".join(remark for remark, applies in remarks.items() if applies)
 
 
 def _count(n: int, noun: str) -> str:

@@ -19,6 +19,10 @@ class ClusterSelectionWarning(UserWarning):
     """The number of clusters that was chosen is in doubt."""
 
 
+class DegenerateClustersWarning(UserWarning):
+    """One cluster holds most samples although the views support a more even division."""
+
+
 def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None:
     """Warn that a solver stopped early. The caller is a public function (see `stacklevel`)."""
     warnings.warn(

@@ -18,7 +18,7 @@ _NAME_HEIGHT = 11.0
 
 
 def views(report: ViewReport, ax: Any = None) -> Any:
-    """Draw a view report as bars: `stay`, `alone`, `adds` and the weight of each view.
+    """Draw a view report as bars: `stay`, `alone`, `own`, `adds` and the weight of each view.
 
     Values are written at the ends of the bars if there is enough space.
 
@@ -49,15 +49,17 @@ def views(report: ViewReport, ax: Any = None) -> Any:
     >>> ops = mdt.build_operators(dict(zip(["camera", "scanner"], blobs.views)), n_neighbors=40)
     >>> ax = plot.views(mdt.view_report(ops, labels=blobs.target, t=2))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['stay', 'alone', 'adds', 'weight']
+    ['stay', 'alone', 'own', 'adds', 'weight']
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['camera', 'scanner']
     """
     if not isinstance(report, ViewReport):
         raise TypeError(f"report: expected a ViewReport, got {type(report).__name__}")
-    kinds = {"stay": report.stay, "alone": report.alone, "adds": report.adds, "weight": report.weights}
+    kinds = {
+        "stay": report.stay, "alone": report.alone, "own": report.own, "adds": report.adds, "weight": report.weights,
+    }  # fmt: skip
     n_views = len(report.names)
-    ax = axes_for("plot.views", ax, (6.4, min(max(1.0 + 0.75 * n_views, 2.4), 30.0)))
+    ax = axes_for("plot.views", ax, (6.4, min(max(1.0 + 0.9 * n_views, 2.6), 30.0)))
     height = _FILLED / len(kinds)
     bars = []
     for place, (values, color) in enumerate(zip(kinds.values(), PALETTE, strict=False)):
