@@ -372,8 +372,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         if is_degenerate(self.operators_, self.labels_, **how):
             share = sizes.max() / sizes.sum()
             warnings.warn(
-                f"one cluster holds {share:.0%} of the samples, although the views support a more even division; compare "
-                "other numbers of clusters, and see view_report",
+                f"one cluster holds {share:.0%} of the samples, although the views support a more even division; "
+                "compare other numbers of clusters, and see view_report",
                 DegenerateClustersWarning,
                 stacklevel=3,
             )

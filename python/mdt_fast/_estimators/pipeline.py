@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
@@ -12,11 +13,13 @@ from .._clusters.n_clusters import select_n_clusters
 from .._geometry.embedding import Embedding, embed
 from .._geometry.time import TimeSelection, select_time
 from .._operators.operator_set import OperatorSet
+from .._operators.trajectory import Trajectory
 from .._search.result import SearchResult
 from .._search.scoring import Scoring
 from .._search.search import search
 from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Mean
+from .._support.warnings import OperatorWarning
 
 T = TypeVar("T")
 
@@ -120,16 +123,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
     n_labels = result.settings["n_clusters"] or 1
     trajectory = result.trajectory if result.agreement is None else result.agreement.representative
     assert trajectory is not None
-    geometry = stage(
-        "embedding",
-        lambda: embed(
-            trajectory,
-            how.n_components or n_labels,
-            weighting=how.weighting,
-            tol=how.tol,
-            random_state=how.random_state,
-        ),
-    )
+    geometry = stage("embedding", lambda: _embed(trajectory, how.n_components or n_labels, how, result))
     labelling = None
     if result.agreement is not None:
         labelling = Labelling.of_labels(result.agreement.labels, geometry.coordinates, result.score)
@@ -149,3 +143,11 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
             ),
         )
     return Fit(result, geometry, labelling, selection)
+
+
+def _embed(trajectory: Trajectory, n_components: int, how: FitSettings, result: SearchResult) -> Embedding:
+    with warnings.catch_warnings():
+        if result.agreement is not None:
+            # Of parts that no step connects: the clusters of a consensus do not depend on these coordinates.
+            warnings.simplefilter("ignore", OperatorWarning)
+        return embed(trajectory, n_components, weighting=how.weighting, tol=how.tol, random_state=how.random_state)
