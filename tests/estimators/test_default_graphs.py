@@ -95,6 +95,7 @@ class TestRepresentative:
 
 
 class TestDegenerateClusters:
+    @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     def test_warns(self):
         """Labels of one giant cluster, where the views have three even ones."""
         blobs = mdt.datasets.make_multiview_blobs(200, n_clusters=3, cluster_std=3.0, random_state=0)
