@@ -86,3 +86,9 @@ def test_damped_rows():
 
 def test_entropy():
     assert entropy(np.repeat([0, 7], 5)) == pytest.approx(np.log(2))
+
+
+@pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
+def test_a_walk_that_never_moves_has_no_stable_clusters():
+    ops = mdt.OperatorSet.from_transitions([sparse.eye_array(60, format="csr")])
+    assert stability(ops, 0, 3, steps=2, seed=0, n_jobs=1)[0] == 0.0

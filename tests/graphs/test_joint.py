@@ -65,6 +65,21 @@ class TestJointView:
         assert np.isfinite(J).all()
         np.testing.assert_allclose(J, joined(views), rtol=1e-9)
 
+    def test_a_large_offset_of_a_sparse_view(self):
+        X, Y = two_views()
+        given = [sparse.csr_matrix(X + 1e8), Y]
+        np.testing.assert_allclose(joined(given).toarray(), joined([X + 1e8, Y]), rtol=1e-6)
+
+    @pytest.mark.parametrize("metric", ["cosine", "correlation"])
+    @pytest.mark.parametrize("factor", [1e-200, 1e200])
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+    def test_extreme_scales_of_directions(self, metric, factor, form):
+        X, Y = two_views()
+        expected = joined([form(X), Y], metric)
+        found = joined([form(X * factor), Y], metric)
+        dense = [each.toarray() if sparse.issparse(each) else each for each in (found, expected)]
+        np.testing.assert_allclose(*dense, rtol=1e-6, atol=1e-9)
+
     def test_cosine_views_have_unit_rows(self):
         views = two_views()
         np.testing.assert_allclose(joined(views, "cosine"), joined([normalize(X) for X in views]), rtol=1e-12)
@@ -105,6 +120,18 @@ class TestOperators:
         for found, expected in zip(ops.new_rows(views), ops.views, strict=True):
             np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-9)
 
+    def test_training_samples_in_another_precision(self):
+        views = [X.astype(np.float32) for X in two_views()]
+        ops = mdt.build_operators(views, joint=True)
+        for found, expected in zip(ops.new_rows([X.astype(np.float64) for X in views]), ops.views, strict=True):
+            np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-6)
+
+    @pytest.mark.parametrize("weights", [["a", "b"], [None, 1], [-1, 1], [np.inf, 1]])
+    def test_bad_weights(self, weights):
+        ops = mdt.build_operators(two_views(), joint=True)
+        with pytest.raises((TypeError, ValueError), match="view_weights: expected"):
+            mdt.search(ops, 3, strategy="mean", t=2, view_weights=weights)
+
     def test_weights_of_the_given_views_suffice(self):
         ops = mdt.build_operators(two_views(), joint=True)
         found = mdt.search(ops, 3, strategy="mean", t=2, view_weights=[3, 1])
@@ -115,6 +142,8 @@ class TestOperators:
         [
             ({"kernel": ["gaussian", "adaptive"]}, "joint: expected one kernel for all views, got different"),
             ({"n_neighbors": [4, 5]}, "joint: expected one n_neighbors for all views"),
+            ({"bandwidth": 2.0}, "joint: expected a kernel without a unit, got a bandwidth in the unit of the views"),
+            ({"kernel": lambda d: np.exp(-d)}, "joint: expected a kernel without a unit, got a kernel function"),
             ({"kernel": "correlation"}, "joint: expected a kernel of Euclidean distances, got 'correlation'"),
             ({"joint": "yes"}, "joint: expected .*'auto'.*, got 'yes'"),
         ],

@@ -68,7 +68,12 @@ def stability(
     """
     from sklearn.metrics import adjusted_mutual_info_score
 
-    walks = OperatorSet.from_transitions(halves(ops.walk_matrix(view), seed), dtype=ops.dtype, n_jobs=n_jobs)
+    parts = halves(ops.walk_matrix(view), seed)
+    # A sample without an edge to another sample stays in both halves, which agree on it trivially.
+    moves = np.all([half.sum(axis=1) - half.diagonal() > 0 for half in parts], axis=0)
+    if moves.sum() < 2:
+        return 0.0, 2
+    walks = OperatorSet.from_transitions(parts, dtype=ops.dtype, n_jobs=n_jobs)
     with warnings.catch_warnings():
         # A half of a graph often falls into parts.
         warnings.simplefilter("ignore", OperatorWarning)
@@ -79,7 +84,7 @@ def stability(
     best, chosen = (0.0, 2), -np.inf
     for k in _counts(min(n_clusters, *(len(np.unique(each, axis=0)) for each in embeddings))):
         first, second = (
-            k_means(damped(each[:, :k]), k, n_init=_STARTS, random_state=seed, n_jobs=n_jobs).labels
+            k_means(damped(each[:, :k]), k, n_init=_STARTS, random_state=seed, n_jobs=n_jobs).labels[moves]
             for each in embeddings
         )
         agreement = float(adjusted_mutual_info_score(first, second))
@@ -114,7 +119,7 @@ def halves(walk: sparse.csr_array, seed: int) -> list[sparse.csr_array]:
 def damped(coordinates: NDArray[Any]) -> NDArray[Any]:
     """Return rows of limited length, as rust/core/src/cluster/damping.rs does."""
     squares = np.square(coordinates, dtype=np.float64).sum(axis=1, keepdims=True)
-    lengths = np.sqrt(squares + np.median(squares))
+    lengths = np.sqrt(squares + np.sort(squares, axis=None)[len(squares) // 2])
     return np.ascontiguousarray(coordinates / np.where(lengths > 0, lengths, 1.0), dtype=coordinates.dtype)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 from .._search.scoring import Scoring
@@ -48,8 +49,8 @@ def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
     many again as ``ceil(ln N)`` if the number of clusters is not known, but at most 15.
     """
     least = max(math.ceil(math.log(n_samples)), 1)
-    is_known = isinstance(n_clusters, int) and n_clusters > 1
-    wanted = _SHARE_OF_CLUSTER * n_samples / n_clusters if is_known else 1.5 * least
+    is_known = isinstance(n_clusters, Integral) and int(n_clusters) > 1
+    wanted = _SHARE_OF_CLUSTER * n_samples / int(n_clusters) if is_known else 1.5 * least
     return min(max(math.ceil(min(wanted, _MOST)), least), n_samples - 1)
 
 

@@ -122,7 +122,8 @@ class MDT(InductiveEmbedder, SearchEstimator):
     view_weights : (V,) array, "auto" or None, default=None
         Weight of each view in the score, as in :func:`search`.
     joint : bool or "auto", default=False
-        Whether the views together are one more base view, as in :func:`build_operators`.
+        Whether the views together are one more base view, as in :func:`build_operators`. "auto" is
+        the default of the strategy: only a consensus adds it.
     members : list of {"mean", "identity", "uniform", "teleport"} or int, or None, default=None
         Members of the operator set beside the walks P of the views: their mean, the identity, the
         jump to any sample, ``0.85 P`` plus 0.15 of that jump, or ``P^s`` for an int s.

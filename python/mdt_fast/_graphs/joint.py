@@ -30,10 +30,15 @@ _COLUMNS = 16
 
 @dataclass(frozen=True)
 class _Scale:
-    """Divide a view by ``2**exponent`` and then by `deviation`; the first keeps squares finite."""
+    """Divide a view by ``2**exponent`` and then by `deviation`; the first keeps squares finite.
+
+    The element type is that of training, so that a training sample that is given again with another
+    type gets the same numbers.
+    """
 
     exponent: int
     deviation: float
+    dtype: np.dtype[Any]
 
     @classmethod
     def of(cls, X: Matrix) -> _Scale:
@@ -41,13 +46,13 @@ class _Scale:
         values = X.data if sparse.issparse(X) else X
         exponent = int(np.frexp(float(np.abs(values).max(initial=0.0)))[1])
         deviation = float(np.sqrt(_total_variance(X, exponent)))
-        return cls(exponent, deviation if deviation > 0 else np.inf)
+        return cls(exponent, deviation if deviation > 0 else np.inf, X.dtype)
 
     def apply(self, X: Matrix) -> Matrix:
         """Return the scaled view."""
         if sparse.issparse(X):
             return sparse.csr_array((self.apply(X.data), X.indices, X.indptr), shape=X.shape)
-        return np.ldexp(X, -self.exponent) / X.dtype.type(self.deviation)
+        return np.ldexp(X.astype(self.dtype, copy=False), -self.exponent) / self.dtype.type(self.deviation)
 
 
 @dataclass(frozen=True)
@@ -82,8 +87,11 @@ def joint_settings(views: Sequence[View], settings: Sequence[ViewSettings]) -> V
     for name in ("n_neighbors", "kernel", "bandwidth", "symmetrize", "neighbors", "metric", "anisotropy"):
         if any(not _are_same(getattr(first, name), getattr(each, name)) for each in settings):
             raise ValueError(f"joint: expected one {name} for all views, got different ones")
-    if not is_search(first.neighbors) or first.metric == "precomputed" or isinstance(first.bandwidth, np.ndarray):
+    if not is_search(first.neighbors) or first.metric == "precomputed":
         raise ValueError("joint: expected views of features with searched neighbours, got given graphs or distances")
+    if callable(first.kernel) or not isinstance(first.bandwidth, str):
+        got = "a kernel function" if callable(first.kernel) else "a bandwidth"
+        raise ValueError(f"joint: expected a kernel without a unit, got {got} in the unit of the views")
     if first.kernel == "correlation":
         raise ValueError("joint: expected a kernel of Euclidean distances, got 'correlation'")
     return replace(first, metric="manhattan" if first.metric == "manhattan" else "euclidean")
@@ -108,22 +116,34 @@ def _rows(X: Matrix, metric: str) -> Matrix:
         if sparse.issparse(X):
             require(8 * X.shape[0] * X.shape[1], "joint: the correlation distance of a sparse view")
             X = X.toarray()
+        X = _moderate_rows(X)
         X = X - X.mean(axis=1, keepdims=True)
     if metric not in ("cosine", "correlation"):
         return X
     # Imported here: the import of the package must not take the time of scikit-learn.
     from sklearn.preprocessing import normalize
 
-    return normalize(X)
+    return normalize(_moderate_rows(X))
+
+
+def _moderate_rows(X: Matrix) -> Matrix:
+    """Divide each row by a power of two near its largest value, so that no square overflows."""
+    if not sparse.issparse(X):
+        return np.ldexp(X, -np.frexp(np.abs(X).max(axis=1, keepdims=True))[1])
+    largest = np.asarray(abs(X).max(axis=1).todense()).ravel()
+    exponents = np.repeat(np.frexp(largest)[1], np.diff(X.indptr))
+    return sparse.csr_array((np.ldexp(X.data, -exponents), X.indices, X.indptr), shape=X.shape)
 
 
 def _total_variance(X: Matrix, exponent: int) -> float:
     """Return the sum of the variances of the columns of ``X / 2**exponent``, in double precision."""
     if sparse.issparse(X):
-        scaled = sparse.csr_array((np.ldexp(X.data.astype(np.float64), -exponent), X.indices, X.indptr), shape=X.shape)
-        means: NDArray[np.float64] = np.asarray(scaled.mean(axis=0))
-        # Never negative: each mean square is at least the square of the mean, up to rounding.
-        return max(float((scaled.data**2).sum() / X.shape[0] - (means**2).sum()), 0.0)
+        n, d = X.shape
+        values = np.ldexp(X.data.astype(np.float64), -exponent)
+        means: NDArray[np.float64] = np.bincount(X.indices, weights=values, minlength=d) / n
+        n_zeros = n - np.bincount(X.indices, minlength=d)
+        # Differences from the mean do not cancel, as the mean square and the square of the mean would.
+        return float((((values - means[X.indices]) ** 2).sum() + (n_zeros * means**2).sum()) / n)
     return sum(
         float(np.var(np.ldexp(X[:, start : start + _COLUMNS], -exponent), axis=0, dtype=np.float64).sum())
         for start in range(0, X.shape[1], _COLUMNS)

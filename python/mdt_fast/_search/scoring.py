@@ -17,7 +17,7 @@ from ..quality._arguments import (
     check_features,
     check_normalized_weights,
     check_raw_weights,
-    with_joint,
+    check_with_joint,
 )
 from .strategies.base import Strategy
 
@@ -127,7 +127,7 @@ class ScoringPlan:
             damped=strategy.damped,
             n_init=check_integer("n_init", n_init, minimum=1, maximum=LARGEST_COUNT),
             tol=_EMBEDDING_TOL if scoring.tol is None else check_number("tol", scoring.tol),
-            view_weights=check(with_joint(view_weights, ops), ops.n_views),
+            view_weights=check_with_joint(check, view_weights, ops),
             features=[] if scoring.features is None else [_double(X) for X in check_features(scoring.features, ops)],
         )
 

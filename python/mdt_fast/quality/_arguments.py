@@ -49,13 +49,6 @@ def check_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.uint32]:
     return codes.astype(np.uint32)
 
 
-def with_joint(view_weights: Any, ops: OperatorSet) -> Any:
-    """Return weights of the given views with one for the joint view: their mean."""
-    if ops.joint is None or view_weights is None or np.shape(view_weights) != (ops.n_views - 1,):
-        return view_weights
-    return [*view_weights, np.mean(view_weights)]
-
-
 def check_normalized_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.float64]:
     """Return view weights divided by their sum, the weights of an average; equal ones for None.
 
@@ -100,6 +93,16 @@ def check_raw_weights(view_weights: Any, n_views: int) -> NDArray[np.float64]:
     if shape != (n_views,):
         raise ValueError(f"view_weights: expected {n_views} numbers, one for each view, got shape {shape}")
     return np.array([check_number(f"view_weights[{v}]", weight) for v, weight in enumerate(view_weights)])
+
+
+def check_with_joint(
+    check: Callable[[Any, int], NDArray[np.float64]], view_weights: Any, ops: OperatorSet
+) -> NDArray[np.float64]:
+    """Check the weights of the base views; the joint view may be left out and then has their mean."""
+    if ops.joint is None or view_weights is None or np.shape(view_weights) != (ops.n_views - 1,):
+        return check(view_weights, ops.n_views)
+    given = check(view_weights, ops.n_views - 1)
+    return check([*given, given.mean()], ops.n_views)
 
 
 def check_features(features: Any, ops: OperatorSet) -> list[Any]:
