@@ -89,6 +89,7 @@ def test_samples_without_names_are_numbered(run, folder, data):
     assert list(read_table("out/labels.csv").index) == list(range(len(data.target)))
 
 
+@pytest.mark.filterwarnings("ignore::mdt_fast.DegenerateClustersWarning")
 @pytest.mark.parametrize(
     ("argv", "arguments"),
     [

@@ -25,13 +25,19 @@ def scale_rows(X: Any) -> FloatArray:
 
 
 def principal_components(X: Any, n_components: int) -> FloatArray:
-    """Return the scores of the leading principal components, at most min(n, d)."""
+    """Return the scores of the leading principal components, at most min(n, d).
+
+    BLAS runs on one thread, so that the last digits do not depend on the number of cores. (Clusters of
+    a graph in many parts do: an embedding of Olivetti changed by two points of AMI.)
+    """
     from sklearn.decomposition import PCA
+    from threadpoolctl import threadpool_limits
 
     X = np.asarray(X, dtype=np.float64)
     # The exact solver. The randomised one, scikit-learn's default for wide data, depends on a seed.
     pca = PCA(n_components=min(n_components, *X.shape), svd_solver="full")
-    return np.asarray(pca.fit_transform(X), dtype=np.float64)
+    with threadpool_limits(1, user_api="blas"):
+        return np.asarray(pca.fit_transform(X), dtype=np.float64)
 
 
 def normalize_counts(counts: Any, total: float = 1e4) -> Any:
