@@ -70,7 +70,7 @@ class Agreement(CombinedLabels):
     @property
     def representative(self) -> Trajectory:
         """One trajectory in place of all: steps with the mean of their weights, as many as on average."""
-        weights = np.mean([each.weights.mean(axis=0) for each in self.trajectories], axis=0)
+        weights = mean_weights(self.trajectories)
         n_steps = round(float(np.mean([len(each) for each in self.trajectories])))
         return self.trajectories[0].operators.trajectory(np.tile(weights / weights.sum(), (max(n_steps, 1), 1)))
 
@@ -84,6 +84,11 @@ class Agreement(CombinedLabels):
     ) -> Agreement:
         """Return the combined labels of some trajectories."""
         return cls(combined.labels, combined.embedding, confidence, trajectories, rows)
+
+
+def mean_weights(trajectories: list[Trajectory]) -> NDArray[np.float64]:
+    """Return the mean weight of each member, over the steps and over the trajectories."""
+    return np.asarray(np.mean([each.weights.mean(axis=0) for each in trajectories], axis=0))
 
 
 def agree(labels: NDArray[np.int32], n_clusters: int, *, seed: int, n_jobs: int | None) -> CombinedLabels:

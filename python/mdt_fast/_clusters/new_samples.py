@@ -17,6 +17,7 @@ from scipy import sparse
 
 from .._operators.new_samples import functions_at
 from .._operators.trajectory import Trajectory
+from .agreement import mean_weights
 
 
 def labels_at(
@@ -54,6 +55,6 @@ def memberships_at(
 def _step(trajectories: list[Trajectory]) -> Trajectory:
     """Return the trajectory of one step with the mean of the weights, without the identity."""
     ops = trajectories[0].operators
-    weights = np.mean([each.weights.mean(axis=0) for each in trajectories], axis=0)
+    weights = mean_weights(trajectories)
     weights[[member.identity_share > 0 for member in ops.members]] = 0.0
     return ops.trajectory([weights / weights.sum()])

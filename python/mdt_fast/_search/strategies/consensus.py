@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..._clusters.agreement import Agreement, agree
+from ..._clusters.agreement import Agreement, CombinedLabels, agree
 from ..._clusters.confidence import confidence
 from ..._operators.draw import draw_repeated
 from ..._support.arguments import check_number
@@ -84,7 +85,9 @@ class Consensus(Strategy):
 
     def run(self, run: SearchRun) -> Answer:
         """Score rounds of trajectories; when a limit stops the run, combine what is there."""
-        problem = run.problem
+        problem, n_clusters = run.problem, run.problem.n_clusters
+        # Checked by `choose_quality`.
+        assert n_clusters is not None
         drawn = draw_repeated(problem.ops, problem.n_steps, self.trajectories, problem.generator())
         found, size = None, min(_FIRST_ROUND, self.trajectories)
         while True:
@@ -92,29 +95,27 @@ class Consensus(Strategy):
                 run.score(drawn[:size], keep_labels=True)
             except Stop as stop:
                 run.stopped = stop.reason
-            before, found = found, _combine(run, self.kept)
+            labels, rows = _labels(run), self._best_rows(run)
+            before, found = found, agree(labels[rows], n_clusters, seed=problem.seed, n_jobs=problem.n_jobs)
             if run.stopped is not None or size == self.trajectories or _is_settled(before, found):
-                return Answer(run.best(), found)
+                trajectories = [problem.ops.trajectory(run.candidates[row]) for row in rows]
+                sure = confidence(labels, run.history["score"], found.labels, problem.ops)
+                return Answer(run.best(), Agreement.of(trajectories, rows, found, sure))
             size = min(2 * size, self.trajectories)
 
+    def _best_rows(self, run: SearchRun) -> NDArray[np.intp]:
+        """Return the rows of the trajectories to combine; among equals, those drawn first."""
+        scores = run.history["score"]
+        return np.sort(np.argsort(-scores, kind="stable")[: math.ceil(self.kept * len(scores))])
 
-def _combine(run: SearchRun, kept: float) -> Agreement:
-    """Combine the best of the scored trajectories; among equals, those drawn first."""
-    problem, scores = run.problem, run.history["score"]
-    assert problem.n_clusters is not None
+
+def _labels(run: SearchRun) -> NDArray[np.int32]:
+    """Return the labels of all scored trajectories, a row for each."""
     known = [run.find(candidate) for candidate in run.candidates]
-    labels = np.stack([each.labels for each in known if each is not None and each.labels is not None])
-    rows = np.sort(np.argsort(-scores, kind="stable")[: math.ceil(kept * len(scores))])
-    combined = agree(labels[rows], problem.n_clusters, seed=problem.seed, n_jobs=problem.n_jobs)
-    return Agreement.of(
-        [problem.ops.trajectory(run.candidates[row]) for row in rows],
-        rows,
-        combined,
-        confidence(labels, scores, combined.labels, problem.ops),
-    )
+    return np.stack([each.labels for each in known if each is not None and each.labels is not None])
 
 
-def _is_settled(before: Agreement | None, now: Agreement) -> bool:
+def _is_settled(before: CombinedLabels | None, now: CombinedLabels) -> bool:
     if before is None:
         return False
     from sklearn.metrics import adjusted_mutual_info_score
