@@ -140,9 +140,10 @@ def test_a_row_can_be_computed_by_hand(blobs, everything, method, run):
         (DRAWN, N_RUNS, 1),
         (SEARCHED, N_SEARCHES, math.ceil(N_RUNS / N_SEARCHES)),
         (EMBEDDED, 1, N_RUNS),
+        (["MDTClustering"], N_SEARCHES, 1),
         (["True labels"], 1, 1),
     ],
-    ids=["drawn", "searched", "embedded", "true labels"],
+    ids=["drawn", "searched", "embedded", "default", "true labels"],
 )
 def test_how_often_methods_run(everything, methods, n_searches, n_runs):
     expected = [(search, run) for search in range(n_searches) for run in range(n_runs)]
@@ -151,7 +152,7 @@ def test_how_often_methods_run(everything, methods, n_searches, n_runs):
 
 
 def test_every_method_was_counted(everything):
-    assert sorted(everything.methods) == sorted([*DRAWN, *SEARCHED, *EMBEDDED, "True labels"])
+    assert sorted(everything.methods) == sorted([*DRAWN, *SEARCHED, *EMBEDDED, "MDTClustering", "True labels"])
 
 
 def test_more_searches_than_runs(blobs):
@@ -179,6 +180,14 @@ def test_true_labels_are_perfect(blobs, everything):
     (row,) = of_method(everything, "True labels")
     assert (row.ami, row.ari, row.nmi, row.acc) == (1, 1, 1, 1)
     assert row.ch == mdt.quality.calinski_harabasz(mdt.build_operators(blobs.views), blobs.target)
+
+
+def test_default_makes_its_own_graphs(blobs, everything):
+    (dataset,), (method,) = check_datasets({"blobs": blobs}), check_methods(["MDTClustering"], 2)
+    for task in make_tasks([dataset], [method], None, 0, N_RUNS, N_SEARCHES):
+        labels = mdt.MDTClustering(3, random_state=task.seed() % 2**32).fit_predict(blobs.views)
+        (row,) = (row for row in of_method(everything, "MDTClustering") if row.search == task.search)
+        assert row.ami == adjusted_mutual_info_score(blobs.target, labels)
 
 
 def test_methods_depend_on_the_number_of_views(blobs):

@@ -40,6 +40,8 @@ class Case:
         Tolerance of the coordinates.
     published_t : int, default=None
         Published diffusion time, if it replaces that of :func:`select_time`.
+    views : list or dict of arrays, default=None
+        Views, for methods that make graphs of their own.
     """
 
     ops: OperatorSet
@@ -49,6 +51,7 @@ class Case:
     preset: str | None = None
     tol: float = 1e-3
     published_t: int | None = None
+    views: Any = None
 
     @functools.cached_property
     def t(self) -> int:
@@ -91,6 +94,7 @@ class DataSet:
             target=bunch.target,
             preset=preset,
             published_t=published_time(self.name) if preset == "published" and not self.digest else None,
+            views=bunch.views,
         )
 
 

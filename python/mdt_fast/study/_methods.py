@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from .. import baselines
+from .._estimators.mdt import MDTClustering
 from .._geometry.embedding import embed
 from .._operators.trajectory import Trajectory
 from .._search.scoring import Scoring
@@ -189,6 +190,23 @@ class TrueLabels(Method):
 
 
 @dataclass(frozen=True)
+class DefaultClustering(Method):
+    """:class:`MDTClustering` with its defaults, on graphs of its own instead of those of the study."""
+
+    name: str = "MDTClustering"
+
+    def repeats(self, n_runs: int, n_searches: int) -> Repeats:
+        """Fit `n_searches` times. The labels of a fit are final."""
+        return Repeats(n_searches, 1)
+
+    def run(self, case: Case, seed: int, n_jobs: int | None) -> Outcome:
+        """Fit the views."""
+        # scikit-learn accepts seeds of 32 bits.
+        fitted = MDTClustering(case.n_clusters, random_state=seed % 2**32, n_jobs=n_jobs).fit(case.views)
+        return Outcome(labels=fitted.labels_, n_evaluations=fitted.search_result_.n_evaluations)
+
+
+@dataclass(frozen=True)
 class EstimatorMethod(Method):
     """An estimator of the user, with `labels_` after `fit`. It gets the number of clusters."""
 
@@ -235,6 +253,7 @@ _KNOWN: dict[str, Method] = {
         SearchMethod("MDT-Cvx-Rand", RandomWeights()),
         SearchMethod("MDT-CST", Contrastive()),
         SearchMethod("MDT-Mean", Mean()),
+        DefaultClustering(),
         TrueLabels(),
     )
 }

@@ -100,6 +100,7 @@ def _tables(preset: str | None, table: Study) -> str:
             f"## Tables: {_CHOICES[preset]}",
             "The best score of each data set is in bold, the second best in italics. Single views (DM) and the true "
             "labels are not ranked. PRR is AMI relative to MDT-Rand, averaged over data sets.",
+            *(["MDTClustering is the default of this package. It makes its own graphs."] if preset is None else []),
             *(f"### {TITLES[measure]}\n\n{table.to_markdown(measure)}" for measure in MEASURES),
         ]
     )
