@@ -108,17 +108,21 @@ def locked(path: str | os.PathLike[str], seconds: float = math.inf) -> Iterator[
         os.close(descriptor)
 
 
-def try_lock(descriptor: int) -> bool:
-    """Lock an open file or folder until it is closed; return whether no other one has the lock."""
-    if sys.platform != "win32":
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                return True
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                raise
-            return False
+def try_lock(descriptor: int) -> bool | None:
+    """Lock an open file or folder until it is closed.
+
+    Returns whether nobody else has the lock, or None if there are no locks.
+    """
+    if sys.platform == "win32":
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        return False
     return True
 
 
@@ -128,7 +132,7 @@ def _acquire(lock: Path, path: str, seconds: float) -> int:
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            while not try_lock(descriptor):
+            while try_lock(descriptor) is False:
                 if time.monotonic() > latest:
                     reason = f"expected a file that no other process uses, got one that is locked for {seconds:g} s"
                     raise TimeoutError(errno.ETIMEDOUT, f"{path}: {reason}")

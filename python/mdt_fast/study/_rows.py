@@ -101,7 +101,7 @@ def _read_number(text: str, *, may_be_nan: bool = False) -> float:
 
 
 _READERS: dict[Any, Any] = {"str": from_cell, "int": _read_integer, "float": _read_number, "bool": _FLAGS.__getitem__}
-_TYPES = [
+_TYPES: list[Any] = [
     functools.partial(_read_number, may_be_nan=True) if each.name in _MAY_BE_NAN else _READERS[each.type]
     for each in fields(Row)
 ]
