@@ -123,7 +123,7 @@ class Command:
         views = [generator.normal(size=(3, 3))[clusters] + generator.normal(size=(80, 3)) for _ in range(2)]
         np.savez(folder / "views.npz", camera=views[0], scanner=views[1])
         self._known = {name: set() for name in self._same}
-        for job in (self, _Other(self)):
+        for job in (self, self.other):
             assert run_once(job, folder) == 0
             for name in self._same:
                 self._known[name].add((folder / "out" / name).read_bytes())
@@ -150,7 +150,12 @@ class Command:
 
     def forget(self, folder: Path) -> None:
         """Put back the results of another seed, so that new files differ from old ones."""
-        assert run_once(_Other(self), folder) == 0
+        assert run_once(self.other, folder) == 0
+
+    @property
+    def other(self) -> object:
+        """The command with another seed."""
+        return _Other(self)
 
 
 class _Other:
@@ -312,7 +317,7 @@ def _die_at(folder: Path, at: int) -> None:
     def watch(event, arguments):
         nonlocal left
         if event in _EVENTS and isinstance(arguments[0], (str, os.PathLike)):
-            if not os.path.abspath(os.fspath(arguments[0])).startswith(place):
+            if not str(Path(arguments[0]).absolute()).startswith(place):
                 return
             left -= 1
             if not left:
