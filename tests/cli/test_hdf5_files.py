@@ -252,3 +252,32 @@ def test_the_limit_can_be_raised(tmp_path, make_anndata, counts, monkeypatch):
     assert_array_equal(read_views([path]).views["X"], counts.toarray())
     monkeypatch.setenv("MDT_FAST_MAX_BYTES", "many")
     refused(path, "MDT_FAST_MAX_BYTES: expected a number of bytes >= 1, got 'many'")
+
+
+def link_group(h5py, file, other):
+    del file["obs"]
+    file["obs"] = h5py.ExternalLink(other, "obs")
+
+
+def link_matrix(h5py, file, other):
+    del file["X"]
+    file["X"] = h5py.ExternalLink(other, "X")
+
+
+def virtual_matrix(h5py, file, other):
+    attributes = dict(file["X"].attrs)
+    del file["X"]
+    layout = h5py.VirtualLayout((6, 4), "f4")
+    layout[:] = h5py.VirtualSource(other, "X", (6, 4))
+    file.create_virtual_dataset("X", layout).attrs.update(attributes)
+
+
+@pytest.mark.parametrize("refer", [link_group, link_matrix, virtual_matrix], ids=["obs", "link", "virtual"])
+def test_references_to_other_files_are_refused(tmp_path, make_anndata, counts, refer):
+    h5py = pytest.importorskip("h5py")
+    path, other = tmp_path / "cells.h5ad", tmp_path / "secret.h5ad"
+    for each in (path, other):
+        make_anndata(NAMES, counts.toarray()).write_h5ad(each)
+    with h5py.File(path, "r+") as file:
+        refer(h5py, file, str(other))
+    refused(path, "expected data in the file itself, got '/(obs|X)' in another file")

@@ -140,6 +140,35 @@ class TestLoad:
         with pytest.raises(ValueError, match=r"other\.json: expected a saved SearchResult, got no JSON"):
             SearchResult.load(path, ops)
 
+    @pytest.mark.parametrize(
+        "forge",
+        [
+            lambda text: text.replace('"score": 7.5', '"score": NaN', 1),
+            lambda text: text.replace('"score": 7.5', '"score": Infinity', 1),
+            lambda text: text.replace('"score": 7.5', '"score": 1' + 5000 * "0", 1),
+            lambda text: text.replace(
+                '"settings": {', '"settings": {"deep": ' + 100_000 * "[" + 100_000 * "]" + ", ", 1
+            ),
+            lambda text: text.replace('"settings": {', '"settings": {"deep": ' + 900 * "[" + 900 * "]" + ", ", 1),
+        ],
+        ids=["nan", "infinity", "digits", "deep", "less deep"],
+    )
+    def test_forged(self, ops, tmp_path, forge):
+        path = tmp_path / "forged.json"
+        sequence_result(ops).save(path)
+        text = forge(path.read_text())
+        assert text != path.read_text()
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"forged\.json: expected a saved SearchResult, got"):
+            SearchResult.load(path, ops)
+
+    def test_a_file_above_the_limit(self, ops, tmp_path, monkeypatch):
+        path = tmp_path / "large.json"
+        sequence_result(ops).save(path)
+        monkeypatch.setenv("MDT_FAST_MAX_BYTES", "100")
+        with pytest.raises(ValueError, match=r"large\.json: expected at most 100 bytes .* MDT_FAST_MAX_BYTES"):
+            SearchResult.load(path, ops)
+
     def test_truncated(self, ops, tmp_path):
         path = tmp_path / "half.json"
         sequence_result(ops).save(path)

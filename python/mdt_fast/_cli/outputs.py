@@ -11,7 +11,6 @@ import hashlib
 import io
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .._core import __version__
-from .._support.files import locked, move_file, replace_file, try_lock
+from .._support.files import locked, move_file, remove_parts, replace_file, try_lock
 from .._support.text import to_cell
 
 MANIFEST = "manifest.json"
@@ -129,7 +128,8 @@ def open_outputs(folder: Path, names: Sequence[str] = ()) -> Iterator[Outputs]:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / MANIFEST):
             _remove_abandoned(folder)
-            staging = folder / f"{_PREFIX}{secrets.token_hex(8)}"
+            remove_parts(folder / MANIFEST)
+            staging = folder / f"{_PREFIX}{os.urandom(8).hex()}"
             staging.mkdir()
             lock = _Lock(staging)
     except OSError as error:

@@ -9,7 +9,6 @@ write is refused, although a rename would replace it. Devices and pipes are writ
 import errno
 import math
 import os
-import secrets
 import stat
 import sys
 import time
@@ -36,7 +35,7 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
     if status is not None and not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         target.write_bytes(data)
         return
-    part = _beside(target, f"{secrets.token_hex(8)}.part")
+    part = _beside(target, f"{os.urandom(8).hex()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         # Never readable by more users than the file that it replaces.

@@ -115,7 +115,7 @@ def _elements(group: Any) -> list[str]:
 def _read_obs(request: Request, group: Any, read: Callable[[Any], Any]) -> Any:
     if group["obs"].attrs.get("encoding-type") != "dataframe":
         raise FileError(f"{request.path}: expected a file of anndata 0.7 or later, got another; write it again")
-    request.check_size("obs", _n_bytes(group["obs"]))
+    request.check_size("obs", _n_bytes(request, group["obs"]))
     obs = read(group["obs"])
     obs.index = obs.index.astype(str)
     return obs
@@ -126,7 +126,7 @@ def _read_element(request: Request, name: str, group: Any, read: Callable[[Any],
     # A data frame in obsm has no shape in its header.
     if shape and shape[0] != len(index):
         raise FileError(f"{request.source(name)}: expected {len(index)} rows, as obs has, got {shape[0]}")
-    request.check_size(name, _n_bytes(group))
+    request.check_size(name, _n_bytes(request, group))
     matrix = request.to_matrix(name, read(group))
     if matrix.shape[0] != len(index):
         raise FileError(f"{request.source(name)}: expected {len(index)} rows, as obs has, got {matrix.shape[0]}")
@@ -139,10 +139,16 @@ def _shape(element: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in shape)
 
 
-def _n_bytes(element: Any) -> int:
-    """Return the number of bytes of all arrays of an element by their headers."""
+def _n_bytes(request: Request, element: Any) -> int:
+    """Return the number of bytes of all arrays of an element by their headers; refuse those of other files."""
+    if (
+        element.file.filename != str(request.path)
+        or getattr(element, "external", None)
+        or getattr(element, "is_virtual", False)
+    ):
+        raise FileError(f"{request.path}: expected data in the file itself, got {element.name!r} in another file")
     if hasattr(element, "keys"):
-        return sum(_n_bytes(element[key]) for key in element)
+        return sum(_n_bytes(request, element[key]) for key in element)
     return math.prod(element.shape or ()) * int(element.dtype.itemsize)
 
 
