@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from helpers.commands import CLUSTER, CLUSTER_FILES, N_CLUSTERS, contents, failing, names_in
+from helpers.commands import CLUSTER, CLUSTER_FILES, EMBED, N_CLUSTERS, contents, failing, names_in
 
 pytest.importorskip("click")
 
@@ -118,6 +118,27 @@ def test_a_second_run_replaces_the_files(run, folder, earlier):
     second = contents(folder / "out")
     assert sorted(second) == sorted(first)
     assert [name for name in first if first[name] == second[name]] == ["notes.txt"]
+
+
+def test_files_of_an_earlier_command(run, folder):
+    assert run(*CLUSTER[:-3], "-o", "out").code == 0
+    assert "report.html" in names_in("out")
+    # A report of other results is removed, one of the user is not.
+    assert run(*CLUSTER, "--seed", 1).code == 0
+    assert names_in("out") == [name for name in CLUSTER_FILES if name != "report.html"]
+    Path("out/report.html").write_text("the user's own")
+    done = run(*EMBED)
+    warning = f"{Path('out/labels.csv')} is of an earlier command; manifest.json lists the files of this one"
+    assert f"! {warning}\n" in done.out
+    assert names_in("out") == CLUSTER_FILES
+    assert sorted(json.loads(Path("out/manifest.json").read_text())["files"]) == [
+        "coordinates.csv",
+        "search.json",
+        "trajectory.json",
+    ]
+    Path("out/manifest.json").write_text('{"files": ["../views.npz", 3, null]}')
+    assert run(*CLUSTER).code == 0
+    assert Path("views.npz").exists()
 
 
 REPORTED = ["cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out", "--json"]

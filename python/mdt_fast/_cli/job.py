@@ -91,7 +91,10 @@ def run(job: Job, console: Console) -> None:
             outcome = _compute(job, console)
         _write(outcome, outputs)
         # A report takes long and may fail. Results are in their places before it.
-        placed = outputs.publish(obsolete=[_REPORT] if job.with_report else [])
+        placed = outputs.publish(obsolete=[_REPORT] if job.with_report or _REPORT in outputs.earlier else [])
+        for name in outputs.earlier:
+            if name not in outputs.files and name != _REPORT:
+                console.warn(f"{job.output / name} is of an earlier command; {MANIFEST} lists the files of this one")
         console.written = "the results were written, the report was not"
         if job.with_report:
             placed += _report(job, outcome, outputs, console)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .._core import __version__
 from .._support.files import locked, move_file, remove_parts, replace_file, try_lock
+from .._support.reading import read_json
 from .._support.text import to_cell
 
 MANIFEST = "manifest.json"
@@ -37,6 +38,8 @@ class Outputs:
     def __init__(self, folder: Path, staging: Path) -> None:
         self.folder = folder
         self.files: list[str] = []
+        # Files of an earlier command in the same folder.
+        self.earlier = _listed(folder / MANIFEST)
         self._staging = staging
         self._published: dict[str, dict[str, Any]] = {}
 
@@ -82,6 +85,16 @@ class Outputs:
             manifest = {"mdt_fast": __version__, "files": self._published}
             replace_file(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
         return placed
+
+
+def _listed(manifest: Path) -> list[str]:
+    """Return the names that a manifest lists and that exist beside it; none if it is not ours."""
+    try:
+        names = list(read_json(manifest)["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    plain = [name for name in names if isinstance(name, str) and name == Path(name).name]
+    return [name for name in plain if (manifest.parent / name).is_file()]
 
 
 def _entry(path: Path) -> dict[str, Any]:
