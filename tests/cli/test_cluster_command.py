@@ -232,7 +232,7 @@ def test_json_of_a_trajectory_without_score(run, folder):
 def test_quiet_prints_nothing_but_errors(run, folder):
     done = run(*CLUSTER, "--quiet")
     assert (done.code, done.out, done.err) == (0, "", "")
-    done = run(*CLUSTER, "--quiet", "-n", 1)
+    done = run(*CLUSTER, "--quiet", "-n", 0)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("mdt-fast: n_clusters: expected")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import mdt_fast as mdt
-from helpers.commands import CLUSTER, N_CLUSTERS, contents, failing, names_in
+from helpers.commands import CLUSTER, CLUSTER_FILES, EMBED, N_CLUSTERS, contents, failing, names_in
 
 pytest.importorskip("click")
 
@@ -27,8 +28,8 @@ pytest.importorskip("click")
         (["table.csv", "--drop-columns", "c"], r"expected a column to leave out among 'a', 'b', got 'c'"),
         (["--select", "lidar"], r"views\.npz: expected a view among 'camera', 'scanner', 'kind', got 'lidar'"),
         (["--output", "views.npz/out"], r"--output: expected a folder that can be written to, got views\.npz/out: Not"),
-        (["-n", 1], r"n_clusters: expected an integer >= 2 and <= 149, got 1"),
-        (["-n", 150], r"n_clusters: expected an integer >= 2 and <= 149, got 150"),
+        (["-n", 0], r"n_clusters: expected an integer >= 1 and <= 149, got 0"),
+        (["-n", 150], r"n_clusters: expected an integer >= 1 and <= 149, got 150"),
         (["--t", 0], r"t: expected an integer >= 1, got 0"),
         (["--n-neighbors", 150], r"n_neighbors: expected an integer >= 1 and <= 149, got 150"),
         (["--time-limit", "nan"], r"time_limit: expected a finite number >= 0, got nan"),
@@ -119,25 +120,68 @@ def test_a_second_run_replaces_the_files(run, folder, earlier):
     assert [name for name in first if first[name] == second[name]] == ["notes.txt"]
 
 
+def test_files_of_an_earlier_command(run, folder):
+    assert run(*CLUSTER[:-3], "-o", "out").code == 0
+    assert "report.html" in names_in("out")
+    # A report of other results is removed, one of the user is not.
+    assert run(*CLUSTER, "--seed", 1).code == 0
+    assert names_in("out") == [name for name in CLUSTER_FILES if name != "report.html"]
+    Path("out/report.html").write_text("the user's own")
+    done = run(*EMBED)
+    warning = f"{Path('out/labels.csv')} is of an earlier command; manifest.json lists the files of this one"
+    assert f"! {warning}\n" in done.out
+    assert names_in("out") == CLUSTER_FILES
+    assert sorted(json.loads(Path("out/manifest.json").read_text())["files"]) == [
+        "coordinates.csv",
+        "search.json",
+        "trajectory.json",
+    ]
+    Path("out/manifest.json").write_text('{"files": ["../views.npz", 3, null]}')
+    assert run(*CLUSTER).code == 0
+    assert Path("views.npz").exists()
+
+
+REPORTED = ["cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out", "--json"]
+
+
+def check_results_without_report(folder):
+    """All results of the second run are there, and nothing of the report of the first."""
+    names = [*CLUSTER_FILES, "notes.txt"]
+    assert names_in("out") == sorted(name for name in names if name != "report.html")
+    found = contents(folder / "out")
+    listed = json.loads(found["manifest.json"])["files"]
+    assert sorted(listed) == ["coordinates.csv", "labels.csv", "search.json", "trajectory.json"]
+    for name, entry in listed.items():
+        assert entry == {"bytes": len(found[name]), "sha256": hashlib.sha256(found[name]).hexdigest()}
+
+
 @pytest.mark.parametrize(
-    ("error", "code", "message"),
+    "error",
     [
-        (MemoryError("no more memory"), 1, "no more memory"),
-        (FloatingPointError(), 1, "FloatingPointError"),
-        (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
-        (RuntimeError("no font"), 1, "no font"),
-        (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device"),
+        MemoryError("no more memory"),
+        FloatingPointError(),
+        RuntimeError("no font"),
+        OSError(errno.ENOSPC, "No space left on device"),
     ],
-    ids=["memory", "numbers", "interrupt", "runtime", "disk"],
+    ids=["memory", "numbers", "runtime", "disk"],
 )
-def test_a_failing_report_leaves_earlier_results(run, folder, monkeypatch, earlier, error, code, message):
+def test_a_failing_report_is_a_warning(run, folder, monkeypatch, earlier, error):
     monkeypatch.setattr(mdt.plot, "embedding", failing(error))
-    done = run("cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out", "--json")
-    assert contents(folder / "out") == earlier
-    assert names_in("out") == sorted(earlier)
-    assert message in json.loads(done.out)["error"]
-    assert message in done.err
-    assert done.code == code
+    done = run(*REPORTED)
+    document = json.loads(done.out)
+    (warning,) = document["warnings"]
+    assert warning == f"report.html was not written: {type(error).__name__}: {error}"
+    assert "report.html" not in " ".join(document["files"])
+    assert done.code == 0
+    check_results_without_report(folder)
+
+
+def test_an_interrupted_report_leaves_the_results(run, folder, monkeypatch, earlier):
+    monkeypatch.setattr(mdt.plot, "embedding", failing(KeyboardInterrupt()))
+    done = run(*REPORTED)
+    assert json.loads(done.out) == {"error": "interrupted; the results were written, the report was not"}
+    assert done.code == 130
+    check_results_without_report(folder)
 
 
 def test_earlier_results_stay_when_files_cannot_be_moved(run, folder, earlier):
@@ -149,5 +193,5 @@ def test_earlier_results_stay_when_files_cannot_be_moved(run, folder, earlier):
 
 
 def test_a_failing_run_leaves_no_new_folders(run, folder):
-    assert run(*CLUSTER, "--output", "deep/down/out", "-n", 1).code == 2
+    assert run(*CLUSTER, "--output", "deep/down/out", "-n", 0).code == 2
     assert names_in(folder) == ["views.npz"]

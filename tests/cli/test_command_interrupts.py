@@ -135,15 +135,36 @@ main()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGTERM there")
-def test_a_terminated_run_leaves_only_hidden_files(start, folder, earlier):
+def test_a_terminated_run_leaves_no_files(start, folder, earlier):
     process = start("cluster", "long.npz", "-n", 9, *LONG)
     wait_for_search(process)
     process.terminate()
-    process.communicate(timeout=2)
-    # Killed by the signal, or ended with the exit code of a shell for it.
-    assert process.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
-    visible = {name: content for name, content in contents(folder / "out").items() if not name.startswith(".")}
-    assert visible == earlier
+    _, messages = process.communicate(timeout=10)
+    assert (process.returncode, messages) == (143, "mdt-fast: terminated; nothing was written\n")
+    assert contents(folder / "out") == earlier
+    assert names_in("out") == sorted(earlier)
+    assert sorted(path.name for path in folder.iterdir()) == ["known.json", "long.npz", "out", "views.npz"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL there")
+def test_hidden_files_of_a_killed_run_are_removed_by_the_next(start, run, folder):
+    process = start("cluster", "long.npz", "-n", 9, *LONG)
+    wait_for_search(process)
+    process.kill()
+    process.communicate(timeout=10)
+
+    def hidden():
+        return [name for name in names_in("out") if name.startswith(".mdt-fast-")]
+
+    (left,) = hidden()
+    running = start("cluster", "long.npz", "-n", 9, *LONG)
+    while left in hidden() or not hidden():
+        assert running.poll() is None, running.stderr.read()
+        time.sleep(0.01)
+    # That of a command that still runs is kept.
+    kept = hidden()
+    assert run(*CLUSTER).code == 0
+    assert hidden() == kept
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes break otherwise there")

@@ -61,7 +61,7 @@ def test_demo_equals_the_estimator(demonstrated, methods):
 
 def test_demo_writes_pictures_and_a_report(demonstrated, methods):
     pictures = [path for path in demonstrated.folder.iterdir() if path.suffix == ".png"]
-    assert names_in(demonstrated.folder) == sorted([*(path.name for path in pictures), "report.html"])
+    assert names_in(demonstrated.folder) == sorted([*(path.name for path in pictures), "manifest.json", "report.html"])
     for path in pictures:
         assert path.read_bytes().startswith(b"\x89PNG")
         assert str(path) in demonstrated.stdout

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -259,3 +261,116 @@ def test_reading_arrays_imports_nothing_more(tmp_path, X):
     )
     command = [sys.executable, "-c", script, str(tmp_path / "a.npy")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "set()"
+
+
+def save_lying(path, shape, archive=False):
+    """Write an array of 100 zeros whose header states another shape."""
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(content, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    content.write(bytes(800))
+    if not archive:
+        path.write_bytes(content.getvalue())
+        return
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("rna.npy", content.getvalue())
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_headers_that_lie_are_refused_before_reading(tmp_path, suffix):
+    path = tmp_path / f"a{suffix}"
+    for shape in ((10**6, 10**6), (10**30, 2), (101, 1)):
+        save_lying(path, shape, suffix == ".npz")
+        refused(path, r"expected arrays saved .* expected .* bytes for an array of shape \(.*, got 800")
+    save_lying(path, (50, 2), suffix == ".npz")
+    assert next(iter(read_views([path]).views.values())).shape == (50, 2)
+
+
+def test_archives_that_expand_are_refused_before_reading(tmp_path, monkeypatch):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, rna=np.zeros((1000, 1000)), small=np.zeros((1000, 10)))
+    assert path.stat().st_size < 20_000
+    monkeypatch.setenv("MDT_FAST_MAX_BYTES", "1000000")
+    refused(
+        path, "rna: expected at most 1,000,000 bytes in memory, got 8,000,128; .* MDT_FAST_MAX_BYTES sets the limit"
+    )
+    assert list(read_views([path], select=["small"]).views) == ["small"]
+    np.savez_compressed(path, **{f"view {i}": np.zeros((100, 100)) for i in range(20)})
+    refused(path, "view 12: expected at most 1,000,000 bytes in memory, got 1,04")
+
+
+def test_archives_of_other_compressions_are_refused(tmp_path):
+    """zipfile expands these without a limit."""
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
+        content = io.BytesIO()
+        np.save(content, np.zeros((6, 2)))
+        file.writestr("rna.npy", content.getvalue())
+    refused(path, "rna: expected an array that is stored or deflated, got another compression")
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc"])
+def test_sparse_shapes_that_lie_are_refused(tmp_path, counts, layout):
+    path = tmp_path / "rna.npz"
+    sparse.save_npz(path, counts.asformat(layout))
+    with np.load(path) as archive:
+        parts = dict(archive)
+    np.savez(path, **parts | {"shape": np.array([10**13, 4])})
+    refused(path, "expected at most .* bytes in memory, got 80,000,000,000,008")
+
+
+def test_a_file_without_names_beside_one_with_names(tmp_path, frame, X):
+    np.save(tmp_path / "bare.npy", X)
+    frame.to_csv(tmp_path / "named.csv")
+    read = read_views([tmp_path / "bare.npy", tmp_path / "named.csv"])
+    bare, named = tmp_path / "bare.npy", tmp_path / "named.csv"
+    assert read.warnings == [f"{bare}: its rows have no names; they are taken to be in the order of {named}"]
+    assert read_views([bare]).warnings == read_views([named]).warnings == []
+
+
+def test_names_that_cannot_be_shown_are_escaped(tmp_path, X):
+    path = tmp_path / "a.npz"
+    np.savez(path, **{"one\x07": X, "two\ufffe": X, "y": np.array(["a\x00b", *"cdefg"])})
+    read = read_views([path], labels="y")
+    assert list(read.views) == list(read.sources) == [r"one\x07", r"two\ufffe"]
+    assert read.labels.tolist() == [r"a\x00b", *"cdefg"]
+    assert list(read_views([path], select=["one\x07"]).views) == [r"one\x07"]
+
+
+class TestIgnoredLabels:
+    @pytest.fixture
+    def path(self, tmp_path, X):
+        path = tmp_path / "cells.npz"
+        np.savez(path, rna=X, kind=np.array(["T", "unknown", "B", "NA", "B", "unknown"]), number=np.arange(6) - 1)
+        return path
+
+    def test_samples_of_a_class(self, path):
+        read = read_views([path], labels="kind", ignore_label=["unknown", "NA"])
+        assert_array_equal(read.is_scored, [True, False, True, False, True, False])
+        assert read.warnings == []
+        assert_array_equal(read_views([path], labels="kind").is_scored, [True] * 6)
+        assert_array_equal(read_views([path], labels="number", ignore_label=["-1"]).is_scored, [False] + [True] * 5)
+
+    def test_classes_that_look_missing_are_named(self, path):
+        assert read_views([path], labels="kind", ignore_label=["NA"]).warnings == [
+            "labels: 2 samples have the class 'unknown', which counts as a class; --ignore-label unknown leaves them "
+            "out of the score"
+        ]
+        assert len(read_views([path], labels="kind").warnings) == 2
+
+    def test_refusals(self, path):
+        with pytest.raises(FileError, match=r"--ignore-label: expected a class among 'B', .*'unknown', got 'other'"):
+            read_views([path], labels="kind", ignore_label=["other"])
+        with pytest.raises(FileError, match="--ignore-label: expected to leave some samples, got all 6 ignored"):
+            read_views([path], labels="kind", ignore_label=["T", "B", "NA", "unknown"])
+        with pytest.raises(FileError, match="--ignore-label: expected --labels with it, got none"):
+            read_views([path], ignore_label=["T"])
+
+    def test_missing_classes(self, tmp_path, frame):
+        path = tmp_path / "rna.csv"
+        frame.assign(kind=["T", None, "B", "B", "T", None]).to_csv(path)
+        refused(path, "expected a class .* got none at row 1; --ignore-label nan leaves such", labels="kind")
+        read = read_views([path], labels="kind", ignore_label=["nan"])
+        assert_array_equal(read.is_scored, [True, False, True, True, True, False])
+        frame.assign(kind=[1, None, 2, 2, 1, None]).to_csv(path)
+        read = read_views([path], labels="kind", ignore_label=["nan"])
+        assert_array_equal(read.is_scored, [True, False, True, True, True, False])

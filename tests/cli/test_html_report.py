@@ -13,6 +13,7 @@ import pytest
 from helpers.page import Page
 from mdt_fast import __version__
 from mdt_fast._cli.html_report import HtmlReport
+from mdt_fast._support.text import printable
 
 matplotlib = pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure  # noqa: E402
@@ -110,6 +111,23 @@ def test_text_is_escaped_in_every_slot():
     assert page.texts("th", scope="col")[0] == MARKUP
     assert page.find("svg")[0]["attrs"]["aria-label"] == page.find("img")[0]["attrs"]["alt"] == MARKUP
     assert sum(MARKUP in text for text in page.texts("figcaption")) == 3
+
+
+UNPRINTABLE = "bell\x07 null\x00 \ufffe\uffff \udce9 \u202e"
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+def test_characters_that_a_page_cannot_contain():
+    def named_figure():
+        return light_figure(UNPRINTABLE.replace("\x00", "").replace("\udce9", ""))
+
+    html = full_report(UNPRINTABLE, (named_figure,)).html()
+    page = Page(html)
+    shown = r"bell\x07 null\x00 \ufffe\uffff \udce9 \u202e"
+    assert page.texts("h1") == page.texts("title") == page.texts("code") == [shown]
+    assert page.texts("td")[0] == shown
+    html.encode()
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]", html)
 
 
 def test_page_is_self_contained():
@@ -297,7 +315,7 @@ def test_save_replaces_the_file(tmp_path):
     report = full_report("caf\udce9 é")
     assert report.save(str(path)) == path
     assert path.read_text(encoding="utf-8") == report.html()
-    assert "caf? é" in report.html()
+    assert "caf\\udce9 é" in report.html()
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -317,6 +335,30 @@ def test_browser_renders_the_page(browse, tmp_path):
     assert pixels.shape[:2] == (2400, 1200)
     # Paper, ink, warnings, the figures' own colours: a page without style or figures has far fewer.
     assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 200
+
+
+ATTACKS = [
+    "<script>document.title='run'</script>",
+    "<img src=x onerror=\"document.title='run'\">",
+    "\"><svg onload=document.title='run'>",
+    "' onmouseover='document.title=1",
+    "--></style></title><script>document.title='run'</script>",
+    "javascript:document.title='run'",
+    "<iframe srcdoc=\"<script>parent.document.title='run'</script>\"></iframe>",
+    "<meta http-equiv=refresh content='0;url=http://example.invalid/'>",
+    "{{7*7}} ${document.title='run'} \x00<script>",
+]
+
+
+@pytest.mark.parametrize("text", ATTACKS, ids=range(len(ATTACKS)))
+def test_browser_runs_no_script(browse, tmp_path, text):
+    report = full_report(text, (lambda: light_figure(text.replace("$", "").replace("\x00", "")),))
+    dom, messages = browse(report.save(tmp_path / "report.html"), "--dump-dom", "--virtual-time-budget=1000")
+    page = Page(dom)
+    assert page.texts("title") == page.texts("h1") == [printable(text)]
+    assert not [e for e in page.elements if e["tag"] in ("script", "iframe", "object", "embed", "form")]
+    assert not [name for e in page.elements for name in e["attrs"] if name.startswith("on")]
+    assert "CONSOLE" not in messages
 
 
 def test_browser_requests_nothing(browse, tmp_path):

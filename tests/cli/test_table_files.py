@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from helpers.files import NAMES, refused
 from mdt_fast._cli.files import read_views
+from mdt_fast._support.text import to_cell
 
 
 @pytest.mark.parametrize(("suffix", "separator"), [(".csv", ","), (".tsv", "\t"), (".csv.gz", ","), (".TSV.gz", "\t")])
@@ -136,3 +137,32 @@ def test_parquet_with_gaps_text_or_damage(tmp_path, frame):
     refused(path, "expected finite numbers in column 'n', got '1' at row 0")
     path.write_bytes(path.read_bytes()[:-9])
     refused(path, "expected a Parquet table, got a damaged or different file")
+
+
+def test_compressed_tables_that_expand_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "rna.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"a,b\n" + b"0,0\n" * 500_000)
+    assert path.stat().st_size < 10_000
+    monkeypatch.setenv("MDT_FAST_MAX_BYTES", "1000000")
+    refused(path, "expected at most 1,000,000 bytes in memory, got .* MDT_FAST_MAX_BYTES sets the limit")
+
+
+def test_parquet_tables_that_expand_are_refused(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rna.parquet"
+    pd.DataFrame({"a": np.zeros(500_000)}).to_parquet(path)
+    assert path.stat().st_size < 10_000
+    monkeypatch.setenv("MDT_FAST_MAX_BYTES", "1000000")
+    refused(path, "expected at most 1,000,000 bytes in memory, got 4,000,000")
+
+
+def test_names_that_look_like_formulas_are_restored(tmp_path, X):
+    """As the commands write them."""
+    names = ["=cmd|' /C calc'!A0", "+a", "-b", "@c", "'=d", "-1"]
+    path = tmp_path / "rna.csv"
+    frame = pd.DataFrame(X, index=pd.Index(map(to_cell, names), name="sample")).add_prefix("x")
+    frame.assign(kind=["'=x", "y"] * 3).to_csv(path)
+    read = read_views([path], labels="kind")
+    assert read.sample_names == names
+    assert read.labels.tolist() == ["=x", "y"] * 3

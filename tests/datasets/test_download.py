@@ -268,6 +268,25 @@ def test_wrong_archive_is_refused_and_downloaded_again(server, tmp_path, archive
     assert (tmp_path / "one").read_bytes() == b"first"
 
 
+def test_an_endless_archive_is_refused(server, tmp_path, monkeypatch):
+    server.files["/a.zip"] = bytes(300_000)
+    monkeypatch.setenv("MDT_FAST_MAX_BYTES", "100000")
+    file = entry(f"{server.address}/a.zip", content=b"first", path="one", member="one")
+    with pytest.raises(DownloadError, match=r"expected at most 100,000 bytes, which MDT_FAST_MAX_BYTES .*, got more"):
+        download([file], tmp_path)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_an_archive_of_another_compression_is_refused(server, tmp_path):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("one", b"first")
+    server.files["/a.zip"] = stream.getvalue()
+    file = entry(f"{server.address}/a.zip", content=b"first", path="one", member="one")
+    with pytest.raises(DownloadError, match="expected one stored or deflated, got another compression"):
+        download([file], tmp_path)
+
+
 def test_concurrent_threads_download_once(server, tmp_path):
     server.delay = 0.2
     file = entry(f"{server.address}/a.bin")

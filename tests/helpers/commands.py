@@ -15,7 +15,7 @@ from helpers.page import Page
 
 COMMAND = str(Path(sys.executable).parent / "mdt-fast")
 COMMANDS = ["cluster", "embed", "demo", "study", "doctor"]
-CLUSTER_FILES = ["coordinates.csv", "labels.csv", "report.html", "search.json", "trajectory.json"]
+CLUSTER_FILES = ["coordinates.csv", "labels.csv", "manifest.json", "report.html", "search.json", "trajectory.json"]
 EMBED_FILES = [name for name in CLUSTER_FILES if name != "labels.csv"]
 N_CLUSTERS = 3
 # Options of every quick job.

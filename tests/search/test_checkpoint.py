@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,7 +19,8 @@ import pytest
 import mdt_fast as mdt
 from helpers.searches import SEARCHES, Counted, assert_same, fresh, search, strategies
 from mdt_fast._search import checkpoint as _checkpoint
-from mdt_fast.strategies import MCTS, Beam, Contrastive, EpsilonGreedy, Greedy, RandomSequences
+from mdt_fast._search.evaluation import Evaluation
+from mdt_fast.strategies import MCTS, Beam, Consensus, Contrastive, EpsilonGreedy, Greedy, RandomSequences
 
 BEAM = SEARCHES["beam"]
 
@@ -262,6 +266,163 @@ class TestCheckpoint:
                 search(fresh(), checkpoint=path, **SEARCHES[strategy], **scoring)
         assert quality.n_calls == 0
         assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def forged(content, change):
+    """Return a checkpoint with changed content and the right digest."""
+    parts = json.loads(content)
+    del parts["digest"]
+    change(parts)
+    return json.dumps({**parts, "digest": _checkpoint._digest(parts)}).encode()
+
+
+def packed(data):
+    return base64.b64encode(zlib.compress(data, 9)).decode()
+
+
+class TestForged:
+    """Files whose digest is right: lengths, ranges and types are checked before memory is taken."""
+
+    def refuses(self, content, path, match, n=16, **options):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=match):
+            search(fresh(n=n), checkpoint=path, **(options or {"strategy": Beam(max_steps=3)}))
+        assert path.read_bytes() == content
+
+    @pytest.mark.parametrize(
+        ("key", "value", "match"),
+        [
+            ("sequence", [0, 5], r"\['sequence'\], a step: expected an integer from 0 to 1, got 5"),
+            ("sequence", [10**30], "a step: expected an integer from 0 to 1"),
+            ("sequence", [], "expected at least one step, got none"),
+            ("sequence", "01", "expected a list, got '01'"),
+            ("score", "high", r"\['score'\]: expected a number, got 'high'"),
+            ("score", 10**400, r"\['score'\]: expected a number"),
+            ("seconds", -1, r"\['seconds'\]: expected a finite number >= 0, got -1"),
+            ("seconds", float("inf"), r"\['seconds'\]: expected a finite number >= 0, got inf"),
+            ("gradient", [[1.0]], r"\['gradient'\]: expected"),
+            ("labels", [10**9, packed(bytes(10))], r"\['labels'\]\[0\]: expected an integer from 16 to 16, got 10"),
+            ("labels", [16, packed(bytes(15))], "expected 1, 2 or 4 bytes for each of 16 samples"),
+            ("labels", [16, packed(bytes([9] * 16))], "expected labels below 3, got 9"),
+            ("labels", [16, "no zlib"], "damaged or different file"),
+            ("labels", [16], "expected 2 values, got 1"),
+        ],
+        ids=lambda value: str(value)[:20],
+    )
+    def test_entries(self, written, tmp_path, key, value, match):
+        content = forged(written[0], lambda parts: parts["evaluations"][0].update({key: value}))
+        self.refuses(content, tmp_path / "search.json", match)
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [("evaluations", {}), ("evaluations", [3]), ("evaluations", None), ("identity", []), ("identity", None)],
+        ids=str,
+    )
+    def test_structure(self, written, tmp_path, key, value):
+        content = forged(written[0], lambda parts: parts.update({key: value}))
+        self.refuses(content, tmp_path / "search.json", "damaged or different file")
+
+    def test_labels_that_expand(self, tmp_path):
+        """Zeros in place of labels are refused without being expanded."""
+        path, options = tmp_path / "search.json", {"strategy": Consensus(trajectories=4), "t": 3}
+        search(fresh(), checkpoint=path, **options)
+        bomb = packed(bytes(2**26))
+        content = forged(path.read_bytes(), lambda parts: parts["evaluations"][0].update(labels=[16, bomb]))
+        tracemalloc.start()
+        self.refuses(content, path, "expected 1, 2 or 4 bytes for each of 16", **options)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+        tracemalloc.stop()
+
+    def test_more_labels_than_the_limit(self, tmp_path, monkeypatch):
+        path, options = tmp_path / "search.json", {"strategy": Consensus(trajectories=32), "t": 3}
+        search(fresh(n=400), checkpoint=path, **options)
+        content = forged(path.read_bytes(), lambda parts: parts.update(evaluations=parts["evaluations"] * 20))
+        monkeypatch.setenv("MDT_FAST_MAX_BYTES", str(len(content)))
+        match = "checkpoint: .* the labels of 640 evaluations: expected at most .* MDT_FAST_MAX_BYTES"
+        self.refuses(content, path, match, n=400, **options)
+        monkeypatch.setenv("MDT_FAST_MAX_BYTES", str(len(content) - 1))
+        self.refuses(content, path, r"checkpoint: .*search\.json: expected at most .* bytes", n=400, **options)
+
+    @pytest.mark.parametrize("depth", [10**3, 10**5])
+    def test_deep_nesting(self, tmp_path, depth):
+        content = b"[" * depth + b"]" * depth
+        self.refuses(content, tmp_path / "search.json", "damaged or different file")
+        deep = b'{"format": "mdt_fast search checkpoint", "version": 2, "digest": "", "identity": %b}' % content
+        self.refuses(deep, tmp_path / "search.json", "damaged or different file")
+
+
+class TestShared:
+    """Several searches with the same arguments and one file."""
+
+    @pytest.mark.parametrize("strategy", ["beam", "random", "direct"])
+    def test_by_threads(self, strategy, tmp_path, monkeypatch):
+        monkeypatch.setattr(_checkpoint, "_INTERVAL", 0.0)
+        path, options = tmp_path / "search.json", SEARCHES[strategy]
+        plain = search(fresh(), **options)
+        with ThreadPoolExecutor(4) as pool:
+            running = [pool.submit(search, fresh(), checkpoint=path, **options) for _ in range(8)]
+            for each in running:
+                assert_same(plain, each.result())
+        assert [file.name for file in tmp_path.iterdir()] == ["search.json"]
+        assert_same(plain, search(fresh(), checkpoint=path, **options))
+
+    def test_each_adds_to_the_file(self, tmp_path):
+        """What one search has added is not lost when the other writes."""
+        path = tmp_path / "search.json"
+        identity, ops = {"n_clusters": 3}, fresh()
+        first, second = (_checkpoint.Checkpoint(path, identity, ops) for _ in range(2))
+        first.add(Evaluation((0,), 1.0, 0.1))
+        first.write()
+        second.add(Evaluation((1,), 2.0, 0.1))
+        second.write()
+        assert second.find((0,)) is not None
+        assert len(_checkpoint.Checkpoint(path, identity, ops).sequences()) == 2
+        first.write()
+        assert len(_checkpoint.Checkpoint(path, identity, ops).sequences()) == 2
+
+    def test_of_other_arguments_is_refused(self, tmp_path):
+        """Also if both begin before either has written an evaluation."""
+        path = tmp_path / "search.json"
+        _checkpoint.Checkpoint(path, {"n_clusters": 3}, fresh())
+        with pytest.raises(ValueError, match="expected one with n_clusters=4, got one with n_clusters=3"):
+            _checkpoint.Checkpoint(path, {"n_clusters": 4}, fresh())
+
+    def test_a_link_is_kept(self, tmp_path):
+        (tmp_path / "elsewhere").mkdir()
+        link = tmp_path / "search.json"
+        link.symlink_to(tmp_path / "elsewhere" / "target.json")
+        plain = search(fresh(), checkpoint=link, **BEAM)
+        assert link.is_symlink()
+        assert_same(plain, search(fresh(), checkpoint=tmp_path / "elsewhere" / "target.json", **BEAM))
+
+    def test_a_file_that_somebody_replaced_is_not_overwritten(self, tmp_path):
+        path = tmp_path / "search.json"
+        known = _checkpoint.Checkpoint(path, {"n_clusters": 3}, fresh())
+        path.write_text("notes")
+        known.add(Evaluation((0,), 1.0, 0.1))
+        with pytest.raises(ValueError, match="damaged or different file"):
+            known.write()
+        assert path.read_text() == "notes"
+
+
+class TestFirstEvaluations:
+    """The first evaluations are in the file at once, so that a search that is killed soon gets on."""
+
+    @pytest.mark.parametrize("strategy", ["beam", "convex", "direct", "contrastive", "consensus"])
+    def test_are_written_at_once(self, strategy, tmp_path):
+        path = tmp_path / "search.json"
+        options = SEARCHES.get(strategy, {"strategy": Consensus(trajectories=20), "t": 3})
+        counts = []
+
+        def note(report):
+            counts.append((report.n_evaluations, len(json.loads(path.read_bytes())["evaluations"])))
+
+        search(fresh(), checkpoint=path, n_jobs=1, progress=note, **options)
+        first, written = next(pair for pair in counts if pair[0])
+        assert written >= first > 0
+        if strategy != "beam":
+            # Scored one by one at first, not in batches of 16.
+            assert first == 1
 
 
 # Arguments: case, checkpoint or nothing, pause per evaluation, work without pauses, output file.

@@ -140,6 +140,35 @@ class TestLoad:
         with pytest.raises(ValueError, match=r"other\.json: expected a saved SearchResult, got no JSON"):
             SearchResult.load(path, ops)
 
+    @pytest.mark.parametrize(
+        "forge",
+        [
+            lambda text: text.replace('"score": 7.5', '"score": NaN', 1),
+            lambda text: text.replace('"score": 7.5', '"score": Infinity', 1),
+            lambda text: text.replace('"score": 7.5', '"score": 1' + 5000 * "0", 1),
+            lambda text: text.replace(
+                '"settings": {', '"settings": {"deep": ' + 100_000 * "[" + 100_000 * "]" + ", ", 1
+            ),
+            lambda text: text.replace('"settings": {', '"settings": {"deep": ' + 900 * "[" + 900 * "]" + ", ", 1),
+        ],
+        ids=["nan", "infinity", "digits", "deep", "less deep"],
+    )
+    def test_forged(self, ops, tmp_path, forge):
+        path = tmp_path / "forged.json"
+        sequence_result(ops).save(path)
+        text = forge(path.read_text())
+        assert text != path.read_text()
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"forged\.json: expected a saved SearchResult, got"):
+            SearchResult.load(path, ops)
+
+    def test_a_file_above_the_limit(self, ops, tmp_path, monkeypatch):
+        path = tmp_path / "large.json"
+        sequence_result(ops).save(path)
+        monkeypatch.setenv("MDT_FAST_MAX_BYTES", "100")
+        with pytest.raises(ValueError, match=r"large\.json: expected at most 100 bytes .* MDT_FAST_MAX_BYTES"):
+            SearchResult.load(path, ops)
+
     def test_truncated(self, ops, tmp_path):
         path = tmp_path / "half.json"
         sequence_result(ops).save(path)
@@ -207,7 +236,7 @@ REFUSED_SEQUENCES = [
     (change("labels", to=[0, 1]), "labels: expected 40 values, got 2"),
     (change("labels", 7, to=0.5), r"labels\[7\]: expected an integer from 0 .* got 0.5"),
     (change("labels", 7, to=-1), r"labels\[7\]: expected an integer from 0 .* got -1"),
-    (change("labels", 7, to=2**31), r"labels\[7\]: expected an integer from 0 to 2147483647"),
+    (change("labels", 7, to=2**31), r"labels\[7\]: expected an integer from 0 to 39"),
     (change("strategy", to=None), "strategy: expected a string, got None"),
     (change("quality", to=3), "quality: expected a string or None, got 3"),
     (change("t", to=0), "t: expected an integer from 1 .* got 0"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -94,10 +97,28 @@ def test_the_file_has_the_rows_of_the_study(arguments, tmp_path, expected, conte
 
 
 def test_names_of_any_kind_survive_the_file(blobs, rows):
-    names = ['a, "b"', "naïve ☂", "two\nlines"]
+    names = ['a, "b"', "naïve ☂", "two\nlines", "=cmd|' /C calc'!A0", "-x", "'@x", "-1"]
     found = mdt.study.run(dict.fromkeys(names, blobs), ["AD"], n_runs=1, rows=rows)
     assert [row.dataset for row in found.rows] == names
     assert read_rows(rows) == found.rows
+    cells = [line[0] for line in csv.reader(io.StringIO(rows.read_text()))][1:]
+    assert cells == [*names[:3], "'=cmd|' /C calc'!A0", "'-x", "''@x", "-1"]
+    whole = rows.read_bytes()
+    lines = whole.decode().splitlines(keepends=True)
+    for length in range(len(whole) - len(lines[-1].encode()), len(whole)):
+        rows.write_bytes(whole[:length])
+        assert read_rows(rows) == found.rows[:-1]
+
+
+def test_a_line_that_breaks_inside_a_name_is_removed(blobs, rows):
+    found = mdt.study.run({"two\nlines": blobs}, ["AD"], n_runs=2, rows=rows)
+    whole = rows.read_bytes()
+    last = whole.rfind(b'"two')
+    for length in (last + 1, last + 5, last + 8):
+        rows.write_bytes(whole[:length])
+        assert read_rows(rows) == found.rows[:1]
+    assert mdt.study.run({"two\nlines": blobs}, ["AD"], n_runs=2, rows=rows).rows[:1] == found.rows[:1]
+    assert len(read_rows(rows)) == 2
 
 
 def test_the_same_study_again_computes_nothing(arguments, finished, performed):
@@ -213,8 +234,17 @@ def test_a_folder_is_refused(arguments, tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(",90,3,", ",90,"), (",90,3,", ",90,three,"), (",True,", ",Tr#e,"), ("blobs,AD,", "blobs,AD,,")],
-    ids=["value lost", "no number", "neither true nor false", "value too many"],
+    [
+        (",90,3,", ",90,"),
+        (",90,3,", ",90,three,"),
+        (",90,3,", f",90,{10**30},"),
+        (",90,3,", f",90,{'9' * 5000},"),
+        (",90,3,", ",-90,3,"),
+        (",True,", ",True,inf,"),
+        (",True,", ",Tr#e,"),
+        ("blobs,AD,", "blobs,AD,,"),
+    ],
+    ids=["lost", "no number", "large", "many digits", "negative", "infinite", "neither true nor false", "too many"],
 )
 def test_a_damaged_line_is_refused_with_its_number(arguments, finished, old, new):
     lines = finished.read_text().splitlines(keepends=True)
@@ -224,6 +254,29 @@ def test_a_damaged_line_is_refused_with_its_number(arguments, finished, old, new
     with pytest.raises(ValueError, match=r"^rows: expected .* line 3 of .*rows\.csv"):
         mdt.study.run(**arguments, rows=finished)
     assert finished.read_bytes() == before
+
+
+def test_reading_does_not_change_the_file(finished):
+    finished.write_bytes(finished.read_bytes()[:-3])
+    before = finished.read_bytes()
+    assert len(read_rows(finished)) == N_ROWS - 1
+    assert finished.read_bytes() == before
+
+
+def test_a_file_above_the_limit_is_refused(finished, monkeypatch):
+    monkeypatch.setenv("MDT_FAST_MAX_BYTES", "100")
+    with pytest.raises(ValueError, match=r"rows: .*rows\.csv: expected at most 100 bytes .* MDT_FAST_MAX_BYTES"):
+        read_rows(finished)
+
+
+def test_threads_share_a_file(blobs, rows):
+    """Every line is complete, also if several studies append and begin at the same time."""
+    names = [f"set {i}" for i in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda name: mdt.study.run({name: blobs}, ["AD"], n_runs=3, rows=rows), names))
+    assert sorted(row.dataset for row in read_rows(rows)) == sorted(3 * names)
+    assert rows.read_text().count("dataset,method") == 1
+    assert [path.name for path in rows.parent.iterdir()] == ["rows.csv"]
 
 
 def test_repeated_rows_count_once(arguments, finished, performed):

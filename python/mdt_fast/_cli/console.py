@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,18 +14,45 @@ from typing import Any
 import click
 
 from .._support.tables import aligned
+from .._support.text import printable
 from .outputs import OutputError
 
 # Exit codes. click also exits with 2 after wrong usage.
 BAD_INPUT = 2
 FAILED = 1
 INTERRUPTED = 130
+TERMINATED = 143
+
+_BREAK = "\n"
 
 # Errors that the input causes. Other errors, such as a full disk, are failures.
 _INPUT_ERRORS = (
     ValueError, TypeError, ImportError, FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError,
     NotADirectoryError, OutputError,
 )  # fmt: skip
+
+
+class _TerminatedError(BaseException):
+    """SIGTERM as an exception, so that temporary files are removed."""
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Raise _TerminatedError at SIGTERM; only the main thread may handle signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(number: int, frame: Any) -> None:
+        # A second signal must not interrupt the removal of files.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _TerminatedError
+
+    earlier = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier or signal.SIG_DFL)
 
 
 class Console:
@@ -41,6 +70,8 @@ class Console:
         self.as_json = as_json
         self._silent = as_json or quiet
         self.warnings: list[str] = []
+        # What an interrupted command says about its files.
+        self.written = ""
 
     @property
     def shows_progress(self) -> bool:
@@ -50,7 +81,13 @@ class Console:
     def print(self, text: str = "") -> None:
         """Print a line of text."""
         if not self._silent:
-            click.echo(text)
+            click.echo(printable(text, keep=_BREAK))
+
+    def warn(self, message: str) -> None:
+        """Print a warning and keep it for the report and the JSON document; repeated ones count once."""
+        if message not in self.warnings:
+            self.warnings.append(message)
+            self.print(f"! {message}")
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print a table with text aligned to the left and numbers aligned to the right."""
@@ -71,17 +108,19 @@ class Console:
             warnings.simplefilter("always")
             yield
         for warning in caught:
-            if (message := str(warning.message)) not in self.warnings:
-                self.warnings.append(message)
-                self.print(f"! {message}")
+            self.warn(str(warning.message))
 
     @contextmanager
-    def exit_codes(self, interrupted: str = "interrupted; nothing was written") -> Iterator[None]:
-        """Convert exceptions to a message and an exit code; Ctrl-C prints `interrupted`."""
+    def exit_codes(self, written: str = "nothing was written") -> Iterator[None]:
+        """Convert exceptions to a message and an exit code; after Ctrl-C and SIGTERM it ends with `written`."""
+        self.written = written
         try:
-            yield
+            with _sigterm_raises():
+                yield
         except KeyboardInterrupt:
-            self._fail(interrupted, INTERRUPTED)
+            self._fail(f"interrupted; {self.written}", INTERRUPTED)
+        except _TerminatedError:
+            self._fail(f"terminated; {self.written}", TERMINATED)
         except BrokenPipeError:
             # The reader closed the pipe. Without a new target, the flush at exit would fail again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -96,7 +135,7 @@ class Console:
 
     def _fail(self, message: str, code: int) -> None:
         self.document({"error": message})
-        click.echo(f"mdt-fast: {message}", err=True)
+        click.echo(f"mdt-fast: {printable(message, keep=_BREAK)}", err=True)
         sys.exit(code)
 
 

@@ -19,7 +19,7 @@ from ..datasets import load_multiview_digits
 from ..quality import calinski_harabasz
 from .console import Console
 from .html_report import HtmlReport
-from .outputs import Outputs, open_outputs
+from .outputs import MANIFEST, Outputs, open_outputs
 from .pictures import figures_closed, prepare_pictures
 
 N_CLUSTERS = 10
@@ -91,7 +91,7 @@ def run(output: Path, seed: int, n_jobs: int | None, command: str, console: Cons
         )
         with figures_closed():
             _write_report(comparison, outputs, console.warnings, command)
-        placed = outputs.publish()
+        placed = [*outputs.publish(), output / MANIFEST]
         pictures = ", ".join(str(path) for path in placed if path.suffix == ".png")
         console.print(f"\nReport: {output / 'report.html'}\nPictures: {pictures}")
         console.document(

@@ -1,8 +1,9 @@
 """Views from one or several files, with the same samples in the same order."""
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._graphs.views import Matrix
+from .._support.text import printable
 from .readers import READERS
-from .readers.request import PICKLE_ADVICE, Contents, FileError, Request, format_names
+from .readers.request import MISSING, PICKLE_ADVICE, Contents, FileError, Request, SampleCount, format_names
 
 __all__ = ["FileError", "ViewFiles", "read_views"]
 
+# Classes that usually stand for none.
+_LIKE_MISSING = frozenset(
+    {"", "?", "na", "n/a", "nan", "none", "null", "unknown", "unassigned", "unlabeled", "unlabelled", "unclassified"}
+)
 _REFUSED = {
     ".mat": "save the arrays as .npz: scipy.io.loadmat(...), then np.savez",
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".pt"), PICKLE_ADVICE),
@@ -35,12 +41,25 @@ class ViewFiles:
         The given classes; None if they were not requested.
     sources : dict of str to str
         For each view its file, and its name inside the file if it has one.
+    is_scored : (n_samples,) array of bool or None
+        Whether the class of a sample counts in scores; None without labels.
+    sample_counts : dict of str to SampleCount
+        For each modality of an .h5mu file the number of its cells and of those that are used.
+    notes : list of str
+        What was chosen among the contents of the files.
+    warnings : list of str
+        What may be wrong: samples that are left out, an order of rows that cannot be checked, a class
+        that looks like a missing value.
     """
 
     views: dict[str, Matrix]
     sample_names: list[str] | None
     labels: NDArray[Any] | None
     sources: dict[str, str]
+    is_scored: NDArray[np.bool_] | None = None
+    sample_counts: dict[str, SampleCount] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def read_views(
@@ -49,6 +68,7 @@ def read_views(
     select: Sequence[str] | None = None,
     drop_columns: Sequence[str] = (),
     labels: str | None = None,
+    ignore_label: Sequence[str] = (),
 ) -> ViewFiles:
     """Read views from files; the suffix of a file determines its format.
 
@@ -58,12 +78,15 @@ def read_views(
                            scipy.sparse.save_npz
     .csv, .tsv (also .gz)  one view; UTF-8 text with a header row, separated by commas or tabs
     .parquet               one view
-    .h5ad                  the view "X"; "layers/..." and "obsm/..." if selected
-    .h5mu                  the X of each modality; "rna/layers/..." and "rna/obsm/..." if selected
+    .h5ad                  "obsm/X_pca" if there is one, else "X"; any matrix if selected: "X",
+                           "layers/...", "obsm/..."
+    .h5mu                  the same for each modality: "rna/obsm/X_pca", or "rna" for its X; any matrix
+                           if selected
     =====================  =======================================================================
 
     The name of a view is the name of its array or modality, or the stem of its file. A name that
-    occurs in several files is preceded by the stem, as in "first/X".
+    occurs in several files is preceded by the stem, as in "first/X". Characters of names that cannot be
+    shown are replaced by escapes.
 
     Parameters
     ----------
@@ -77,6 +100,8 @@ def read_views(
     labels : str or None, default=None
         Name of the given classes: a column of a table or of obs, or a 1-D array of an .npz file.
         The first file that has this name is used.
+    ignore_label : sequence of str, default=()
+        Classes that do not count in scores, as text; "nan" is that of samples without a class.
 
     Returns
     -------
@@ -94,23 +119,92 @@ def read_views(
     index, id, sample, cell or barcode, or from a first column that has no name or no numbers. Rows
     are put in the order of the first file with sample names. Files without sample names are
     assumed to be in this order. From an .h5mu file only the cells that occur in all requested
-    modalities are read, in the order of the first of these modalities.
+    modalities are read, in the order of the first of these modalities. A file that takes more memory
+    than half of what is available, or than the environment variable MDT_FAST_MAX_BYTES states, is
+    refused before it is read.
     """
     if not paths:
         raise FileError("paths: expected at least one file, got none")
-    requests = [_make_request(Path(path), select, drop_columns, labels) for path in paths]
+    if ignore_label and labels is None:
+        raise FileError("--ignore-label: expected --labels with it, got none")
+    requests = [_make_request(Path(path), select, drop_columns, labels, ignore_label) for path in paths]
     files = [_read(request) for request in requests]
     _check_requested(files, select, drop_columns, labels)
     orders, sample_names = _align(files)
     _check_rows(files)
     views, sources = _name_views(files, orders)
-    classes = [_reorder(file.labels, order) for file, order in zip(files, orders, strict=True)]
-    return ViewFiles(views, sample_names, next((found for found in classes if found is not None), None), sources)
+    found = [_reorder(file.labels, order) for file, order in zip(files, orders, strict=True)]
+    classes = next((each for each in found if each is not None), None)
+    warnings = [*_warn_of_left_out(files), *_warn_of_order(files)]
+    is_scored = None
+    if classes is not None:
+        if classes.dtype.kind == "U":
+            classes = np.array([printable(each) for each in classes.tolist()])
+        is_scored = _find_scored(classes, ignore_label)
+        warnings += _warn_of_missing(classes[is_scored])
+    counts = {_in_file(file, files, name): n for file in files for name, n in file.sample_counts.items()}
+    notes = [printable(note) for file in files for note in file.notes]
+    return ViewFiles(views, sample_names, classes, sources, is_scored, counts, notes, list(map(printable, warnings)))
 
 
-def _make_request(path: Path, select: Sequence[str] | None, drop_columns: Sequence[str], labels: str | None) -> Request:
+def _in_file(file: Contents, files: Sequence[Contents], name: str) -> str:
+    return printable(name if len(files) == 1 else f"{file.request.stem}/{name}")
+
+
+def _warn_of_left_out(files: Sequence[Contents]) -> list[str]:
+    """Say how many cells of each modality are left out because another one lacks them."""
+    return [
+        f"{file.request.path}: {n.n_left_out:,} of the {n.n_samples:,} cells of {name!r} are left out, because not all "
+        f"of {format_names(list(file.sample_counts))} have them"
+        for file in files
+        for name, n in file.sample_counts.items()
+        if n.n_left_out
+    ]
+
+
+def _warn_of_order(files: Sequence[Contents]) -> list[str]:
+    """Say which files have no sample names, if others have some."""
+    first = next((file.request.path for file in files if file.sample_names is not None), None)
+    return [
+        f"{file.request.path}: its rows have no names; they are taken to be in the order of {first}"
+        for file in files
+        if first is not None and file.sample_names is None and (file.views or file.labels is not None)
+    ]
+
+
+def _find_scored(classes: NDArray[Any], ignore_label: Sequence[str]) -> NDArray[np.bool_]:
+    """Return whether each sample has a class that counts in scores."""
+    names = classes.astype(str)
+    for label in ignore_label:
+        if label not in names and label != MISSING:
+            known = format_names(np.unique(names).tolist())
+            raise FileError(f"--ignore-label: expected a class among {known}, got {label!r}")
+    is_scored: NDArray[np.bool_] = ~np.isin(names, list(ignore_label))
+    if not is_scored.any():
+        raise FileError(f"--ignore-label: expected to leave some samples, got all {len(classes)} ignored")
+    return is_scored
+
+
+def _warn_of_missing(classes: NDArray[Any]) -> list[str]:
+    """Say which classes are named like missing values."""
+    names, counts = np.unique(classes.astype(str), return_counts=True)
+    return [
+        f"labels: {n:,} samples have the class {name!r}, which counts as a class; --ignore-label {shlex.quote(name)} "
+        "leaves them out of the score"
+        for name, n in zip(names.tolist(), counts.tolist(), strict=True)
+        if name.strip().lower() in _LIKE_MISSING
+    ]
+
+
+def _make_request(
+    path: Path,
+    select: Sequence[str] | None,
+    drop_columns: Sequence[str],
+    labels: str | None,
+    ignore_label: Sequence[str],
+) -> Request:
     suffix = next((known for known in READERS if path.name.lower().endswith(known)), path.suffix.lower())
-    request = Request(path, suffix, select, drop_columns, labels)
+    request = Request(path, suffix, select, drop_columns, labels, ignore_label)
     with request.reading("a path that can be accessed"):
         exists, is_folder = path.exists(), path.is_dir()
     if not exists or is_folder:
@@ -204,14 +298,14 @@ def _name_views(
     views: dict[str, Matrix] = {}
     sources: dict[str, str] = {}
     for request, own, matrix in found:
-        name = own if counts[own] == 1 else f"{request.stem}/{own}"
+        name = printable(own if counts[own] == 1 else f"{request.stem}/{own}")
         if name in views:
             raise FileError(
                 f"{request.path}: expected views of different names, got {name!r} also from {sources[name]}; "
                 "rename a file"
             )
         views[name] = matrix
-        sources[name] = request.source(own)
+        sources[name] = printable(request.source(own))
     return views, sources
 
 

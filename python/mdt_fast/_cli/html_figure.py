@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from .._support.plotting import require_matplotlib
+from .._support.text import printable
 
 # Largest number of characters of an SVG drawing. Browsers are slow to show larger ones.
 _MAX_SVG = 300_000
@@ -75,7 +76,7 @@ def _inline_svg(svg: str, prefix: str, alt: str) -> str:
 
     Parsing removes the prolog, the document type and the comments. HTML needs no namespaces.
     """
-    root = ElementTree.fromstring(svg)
+    root = ElementTree.fromstring(printable(svg, keep="\t\n\r"))
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         attributes = list(element.items())

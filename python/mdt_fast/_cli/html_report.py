@@ -20,6 +20,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 from .._core import __version__
 from .._support.arguments import check_choice
 from .._support.files import replace_file
+from .._support.text import printable
 from .html_figure import figure_to_html
 
 Cell: TypeAlias = str | float | int | None
@@ -77,7 +78,7 @@ class HtmlReport:
         """Add one line for each name and value; None is shown as "default"."""
         rows = [
             f'<tr><th scope="row">{_escape("name", name)}</th>'
-            + ('<td class="none">default</td>' if value is None else f"<td>{escape(str(value))}</td>")
+            + ('<td class="none">default</td>' if value is None else f"<td>{_to_html(str(value))}</td>")
             + "</tr>"
             for name, value in values.items()
         ]
@@ -195,7 +196,7 @@ class HtmlReport:
         ]
         contents = ["<nav><div>", "<p>Contents</p>", "<ol>", *links, "</ol>", "</div></nav>"] if links else []
         end = ["</section>"] if self._sections else []
-        page = Template(template).substitute(
+        return Template(template).substitute(
             title=self._title,
             style=style,
             body='<body class="contents">' if links else "<body>",
@@ -205,8 +206,6 @@ class HtmlReport:
             when=self._when.isoformat(),
             day=escape(f"{self._when:%Y-%m-%d %H:%M %Z}".rstrip()),
         )
-        # File names that are not UTF-8 contain lone surrogates, which cannot be encoded.
-        return page.encode("utf-8", "replace").decode("utf-8")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file and return its path; the file is never partly written."""
@@ -219,7 +218,12 @@ def _escape(name: str, text: str) -> str:
     """Return plain text as HTML; `name` is the argument in the error."""
     if not isinstance(text, str):
         raise TypeError(f"{name}: expected text, got {text!r} of type {type(text).__name__}")
-    return escape(text)
+    return _to_html(text)
+
+
+def _to_html(text: str) -> str:
+    """Return any text as HTML; escapes replace what a page cannot contain."""
+    return escape(printable(text, keep="\t\n\r"))
 
 
 def _legend(best: Mapping[str, str]) -> str:
@@ -251,7 +255,7 @@ def _column_to_html(cells: Sequence[Cell], best: str | None, *, is_row_name: boo
     lines = []
     for text in texts:
         mark = marks.get(text)
-        lines.append(opening + (f"<{mark}>{escape(text)}</{mark}>" if mark else escape(text)) + closing)
+        lines.append(opening + (f"<{mark}>{_to_html(text)}</{mark}>" if mark else _to_html(text)) + closing)
     return lines
 
 

@@ -23,8 +23,11 @@ from .._search.result import SearchResult
 from .._support.arguments import check_integer
 from .console import Console
 from .files import ViewFiles, read_views
-from .outputs import Outputs, open_outputs
+from .outputs import MANIFEST, Outputs, open_outputs
 from .pictures import figures_closed, prepare_pictures
+
+_REPORT = "report.html"
+_FILES = ("labels.csv", "coordinates.csv", "search.json", "trajectory.json", _REPORT)
 
 
 @dataclass(frozen=True)
@@ -65,25 +68,55 @@ class Outcome:
         """The clusters; None if the job computes only coordinates."""
         return None if self.fit.labelling is None else self.fit.labelling.labels
 
+    @property
+    def n_ignored(self) -> int:
+        """Number of samples whose class does not count."""
+        return 0 if self.data.is_scored is None else int((~self.data.is_scored).sum())
+
+    def agreement_with_classes(self, labels: NDArray[Any]) -> float:
+        """Return the adjusted mutual information of labels with the given classes that count."""
+        from sklearn.metrics import adjusted_mutual_info_score
+
+        assert self.data.labels is not None
+        chosen = self.data.is_scored
+        return float(adjusted_mutual_info_score(self.data.labels[chosen], labels[chosen]))
+
 
 def run(job: Job, console: Console) -> None:
-    """Run the job and write all files at the end."""
-    with console.exit_codes(), open_outputs(job.output) as outputs:
+    """Run the job; write its results, then the report."""
+    with console.exit_codes(), open_outputs(job.output, _FILES) as outputs:
         if job.with_report:
             prepare_pictures("--report")
         with console.collect_warnings():
             outcome = _compute(job, console)
         _write(outcome, outputs)
+        # A report takes long and may fail. Results are in their places before it.
+        placed = outputs.publish(obsolete=[_REPORT] if job.with_report or _REPORT in outputs.earlier else [])
+        for name in outputs.earlier:
+            if name not in outputs.files and name != _REPORT:
+                console.warn(f"{job.output / name} is of an earlier command; {MANIFEST} lists the files of this one")
+        console.written = "the results were written, the report was not"
         if job.with_report:
-            from .job_report import write_report
-
-            with _timed(outcome.seconds, "report"), console.collect_warnings(), figures_closed():
-                write_report(job, outcome, console.warnings, outputs.path("report.html"))
-        placed = outputs.publish()
+            placed += _report(job, outcome, outputs, console)
+        placed.append(job.output / MANIFEST)
         console.print()
         for path in placed:
             console.print(f"wrote {path}")
         console.document(_summary(outcome, console.warnings, placed))
+
+
+def _report(job: Job, outcome: Outcome, outputs: Outputs, console: Console) -> list[Path]:
+    """Write the report and return its path; one that fails is a warning."""
+    from .job_report import write_report
+
+    try:
+        with _timed(outcome.seconds, "report"), console.collect_warnings(), figures_closed():
+            write_report(job, outcome, console.warnings, outputs.path(_REPORT))
+        return outputs.publish()
+    except Exception as error:
+        outputs.drop(_REPORT)
+        console.warn(f"{_REPORT} was not written: {type(error).__name__}: {error}")
+        return []
 
 
 @contextmanager
@@ -99,6 +132,10 @@ def _compute(job: Job, console: Console) -> Outcome:
         data = read_views(job.files, **job.reading)
     shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
     console.print(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
+    for note in data.notes:
+        console.print(note)
+    for warning in data.warnings:
+        console.warn(warning)
     settings = job.fitting
     with _timed(seconds, "operators"):
         resolved = view_parameters(job.building).resolve(
@@ -115,8 +152,7 @@ def _compute(job: Job, console: Console) -> Outcome:
         # The search does not check n_components, and the embedding checks it only after the search.
         check_integer("n_components", settings.n_components, minimum=1, maximum=ops.n_samples - 1)
     if isinstance(settings.n_clusters, int):
-        # The pipeline accepts one cluster, which a command has no use for.
-        check_integer("n_clusters", settings.n_clusters, minimum=2, maximum=max(ops.n_samples - 1, 2))
+        check_integer("n_clusters", settings.n_clusters, minimum=1, maximum=max(ops.n_samples - 1, 1))
 
     def observe(stage: str, result: Any, stage_seconds: float) -> None:
         seconds[stage] = stage_seconds
@@ -130,10 +166,10 @@ def _compute(job: Job, console: Console) -> Outcome:
     console.print(f"clusters of {', '.join(map(str, sorted(np.bincount(outcome.labels), reverse=True)))} samples")
     if data.labels is None:
         return outcome
-    from sklearn.metrics import adjusted_mutual_info_score
-
-    ami = float(adjusted_mutual_info_score(data.labels, outcome.labels))
-    console.print(f"adjusted mutual information with the given classes: {ami:.3f}")
+    ami = outcome.agreement_with_classes(outcome.labels)
+    n_ignored = outcome.n_ignored
+    ignored = f"; {n_ignored:,} of {ops.n_samples:,} samples are left out of it" if n_ignored else ""
+    console.print(f"adjusted mutual information with the given classes: {ami:.3f}{ignored}")
     return replace(outcome, ami=ami)
 
 
@@ -181,6 +217,11 @@ def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[
     return {
         "n_samples": outcome.ops.n_samples,
         "views": outcome.data.sources,
+        "notes": outcome.data.notes,
+        "modalities": {
+            name: {"samples": n.n_samples, "used": n.n_used, "left_out": n.n_left_out}
+            for name, n in outcome.data.sample_counts.items()
+        },
         "t": result.t,
         "sequence": steps["sequence"],
         "weights": steps["weights"],
@@ -190,6 +231,7 @@ def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[
         "stopped": result.stopped,
         "cluster_sizes": None if outcome.labels is None else np.bincount(outcome.labels).tolist(),
         "ami": outcome.ami,
+        "n_ignored": outcome.n_ignored,
         "seconds": outcome.seconds,
         "warnings": warnings,
         "files": [str(path) for path in placed],

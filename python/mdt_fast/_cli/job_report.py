@@ -38,6 +38,14 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     report.section("Views")
     views = [(name, data.sources[name], int(view.shape[1])) for name, view in data.views.items()]
     report.table(["view", "source", "columns"], views)
+    for note in data.notes:
+        report.text(note)
+    if data.sample_counts:
+        report.table(
+            ["modality", "samples", "used", "left out"],
+            [[name, n.n_samples, n.n_used, n.n_left_out] for name, n in data.sample_counts.items()],
+            caption="Samples of each modality. Only samples of all modalities are used.",
+        )
     report.table(
         ["member", "stays put", "parts", "isolated", "duplicates"],
         [
@@ -46,7 +54,9 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         ],
         caption="The random walk of each member of the operator set.",
     )
-    findings = [] if outcome.labels is None else _add_views(report, job, outcome)
+    # A single cluster says nothing about the views.
+    has_clusters = outcome.labels is not None and bool(outcome.labels.any())
+    findings = _add_views(report, job, outcome) if has_clusters else []
     report.warnings([*warnings, *findings])
     if selection is not None:
         report.section("Diffusion time")
@@ -65,7 +75,7 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     else:
         report.section("Coordinates")
     _add_embedding(report, outcome)
-    if outcome.labels is not None:
+    if has_clusters:
         _add_comparison(report, job, outcome)
     report.save(path)
 
@@ -167,10 +177,8 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     for name, trajectory in trajectories.items():
         found = search(ops, result.settings["n_clusters"], strategy=trajectory, progress=False, **options)
         scores[name] = found.score
-        if outcome.data.labels is not None:
-            from sklearn.metrics import adjusted_mutual_info_score
-
-            agreements[name] = float(adjusted_mutual_info_score(outcome.data.labels, found.labels))
+        if outcome.data.labels is not None and found.labels is not None:
+            agreements[name] = outcome.agreement_with_classes(found.labels)
     if result.trajectory is None:
         scores["consensus"] = result.score
         if outcome.ami is not None:
@@ -184,5 +192,6 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     if agreements:
         report.figure(
             plot.scores(agreements, groups=groups, label="AMI"),
-            "Adjusted mutual information of the same clusters with the given classes.",
+            "Adjusted mutual information of the same clusters with the given classes"
+            + (f", without {outcome.n_ignored:,} samples of ignored classes." if outcome.n_ignored else "."),
         )

@@ -62,6 +62,12 @@ _INPUT = [
         metavar="COLUMN",
         help="Known classes, to compare with the clusters: a column, or an array of an .npz file.",
     ),
+    click.option(
+        "--ignore-label",
+        multiple=True,
+        metavar="CLASS",
+        help="Leave the samples of this class out of the comparison (repeat for several); nan: those without a class.",
+    ),
 ]
 _GRAPH = [
     click.option(
@@ -172,7 +178,7 @@ def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> 
 
     console = Console(as_json=given.pop("as_json"), quiet=given.pop("quiet"))
     reading = {"select": list(given.pop("select")) or None, "drop_columns": list(given.pop("drop_columns"))}
-    reading["labels"] = given.pop("labels")
+    reading["labels"], reading["ignore_label"] = given.pop("labels"), list(given.pop("ignore_label"))
     job = Job(
         files=list(files),
         output=given.pop("output"),
@@ -213,7 +219,8 @@ def cluster(files: tuple[Path, ...], n_clusters: int | str, **given: Any) -> Non
 
     FILES is one file with several views, or several files (.npy, .npz, .csv, .tsv, .parquet, .h5ad,
     .h5mu). The rows of all views are the same samples. The command writes labels.csv,
-    coordinates.csv, trajectory.json, search.json and report.html.
+    coordinates.csv, trajectory.json, search.json and report.html, and manifest.json last, which
+    lists the files that belong together. A report that fails is a warning.
     """
     _run_job(files, given, n_clusters=n_clusters, n_components=None, with_labels=True)
 
@@ -238,7 +245,8 @@ def embed(files: tuple[Path, ...], n_components: int, **given: Any) -> None:
 
     FILES is one file with several views, or several files (.npy, .npz, .csv, .tsv, .parquet, .h5ad,
     .h5mu). The rows of all views are the same samples. The command writes coordinates.csv,
-    trajectory.json, search.json and report.html.
+    trajectory.json, search.json and report.html, and manifest.json last, which lists the files that
+    belong together. A report that fails is a warning.
     """
     quality = "contrastive" if given["strategy"] == "contrastive" else None
     _run_job(files, given, n_clusters=None, n_components=n_components, with_labels=False, quality=quality)

@@ -11,7 +11,7 @@ from .pictures import figures_closed, prepare_pictures
 
 def run(output: Path, quick: bool, seed: int, n_jobs: int, command: str, console: Console) -> None:
     """Run the study; rows of an earlier run in the same folder are not computed again."""
-    with console.exit_codes(interrupted="interrupted; the same command resumes the study"):
+    with console.exit_codes("the same command resumes the study"):
         prepare_pictures("mdt-fast study")
         try:
             output.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support.files import replace_file
 from .._support.plotting import draw
+from .._support.reading import SizeLimitError, read_json
 from ..quality import information
 from .combine import combine_best
 from .evaluation import HISTORY_DTYPE, Candidate, sequence_text
@@ -217,7 +218,7 @@ class SearchResult:
         """Write the result to a JSON file, which is replaced as a whole or left as it was."""
         # Converted first: a value that JSON cannot hold must not destroy an existing file.
         text = json.dumps(self.to_dict(), allow_nan=False)
-        replace_file(Path(path), text)
+        replace_file(path, text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], ops: OperatorSet) -> SearchResult:
@@ -236,13 +237,18 @@ class SearchResult:
             If the file contains something else or does not fit `ops`.
         """
         try:
-            d = json.loads(Path(path).read_bytes())
-        except (ValueError, RecursionError) as error:
+            d = read_json(Path(path))
+        except SizeLimitError:
+            raise
+        except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: expected a saved SearchResult, got no JSON ({error})") from None
         try:
             return cls.from_dict(d, ops)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}: {error}") from None
+        except RecursionError:
+            reason = "expected a saved SearchResult, got values nested too deeply"
+            raise ValueError(f"{os.fspath(path)}: {reason}") from None
 
 
 def _count(number: int, noun: str, plural: str | None = None) -> str:

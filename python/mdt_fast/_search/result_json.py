@@ -1,12 +1,8 @@
-"""Search results as JSON values, and their checks when they are read.
-
-NaN is written as null, an infinity as "inf" or "-inf".
-"""
+"""Search results as JSON values, and their checks when they are read."""
 
 from __future__ import annotations
 
 import copy
-import math
 import reprlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,8 +12,9 @@ from numpy.typing import NDArray
 
 from .._clusters.agreement import Agreement
 from .._operators.operator_set import OperatorSet
-from .._operators.trajectory import Trajectory, check_steps
+from .._operators.trajectory import Trajectory
 from .evaluation import HISTORY_DTYPE, Candidate
+from .json_values import from_float, to_float, to_integer, to_kind, to_list, to_numbers, to_steps
 
 if TYPE_CHECKING:
     from .result import SearchResult
@@ -28,6 +25,8 @@ _KEYS = (
     "n_samples", "members", "trajectory", "score", "labels", "history", "candidates", "best", "strategy", "quality",
     "t", "stopped", "converged", "settings",
 )  # fmt: skip
+# The largest confidence is a mean of shares, which rounding may raise above 1.
+_SURE = 1 + 1e-9
 _REASONS = (None, "time_limit", "max_evaluations")
 
 
@@ -45,7 +44,7 @@ def to_json(result: SearchResult) -> dict[str, Any]:
         "members": list(result.operators.names),
         "strategy": result.strategy,
         "quality": result.quality,
-        "score": _from_float(result.score),
+        "score": from_float(result.score),
         "t": None if result.t is None else int(result.t),
         "stopped": result.stopped,
         "converged": None if result.converged is None else bool(result.converged),
@@ -57,8 +56,8 @@ def to_json(result: SearchResult) -> dict[str, Any]:
         "history": {
             "parent": result.history["parent"].tolist(),
             "depth": result.history["depth"].tolist(),
-            "score": list(map(_from_float, result.history["score"])),
-            "seconds": list(map(_from_float, result.history["seconds"])),
+            "score": list(map(from_float, result.history["score"])),
+            "seconds": list(map(from_float, result.history["seconds"])),
         },
         "candidates": [list(map(int, c)) if isinstance(c, tuple) else c.tolist() for c in result.candidates],
     }
@@ -71,13 +70,13 @@ def from_json(d: Any, ops: OperatorSet) -> dict[str, Any]:
     _check_format(d)
     _check_operators(d, ops)
     candidates = [
-        _to_steps(f"candidates[{i}]", steps, ops) for i, steps in enumerate(_to_list("candidates", d["candidates"]))
+        to_steps(f"candidates[{i}]", steps, ops) for i, steps in enumerate(to_list("candidates", d["candidates"]))
     ]
     if not candidates:
         raise ValueError("candidates: expected at least one, got none")
     history = _to_history(d["history"], candidates)
-    best = _to_integer("best", d["best"], 0, len(candidates) - 1)
-    score = _to_float("score", d["score"])
+    best = to_integer("best", d["best"], 0, len(candidates) - 1)
+    score = to_float("score", d["score"])
     labels = _to_labels(d["labels"], ops.n_samples)
     agreement = _to_agreement(d.get("agreement"), labels, candidates, ops)
     if agreement is None and not np.array_equal(score, history["score"][best], equal_nan=True):
@@ -89,51 +88,14 @@ def from_json(d: Any, ops: OperatorSet) -> dict[str, Any]:
         "history": history,
         "candidates": candidates,
         "best": best,
-        "strategy": _to_kind("strategy", d["strategy"], (str,), "a string"),
-        "quality": _to_kind("quality", d["quality"], (str, type(None)), "a string or None"),
-        "t": None if d["t"] is None else _to_integer("t", d["t"], 1),
+        "strategy": to_kind("strategy", d["strategy"], (str,), "a string"),
+        "quality": to_kind("quality", d["quality"], (str, type(None)), "a string or None"),
+        "t": None if d["t"] is None else to_integer("t", d["t"], 1),
         "stopped": _to_reason(d["stopped"]),
-        "converged": _to_kind("converged", d["converged"], (bool, type(None)), "True, False or None"),
-        "settings": copy.deepcopy(_to_kind("settings", d["settings"], (dict,), "a dict")),
+        "converged": to_kind("converged", d["converged"], (bool, type(None)), "True, False or None"),
+        "settings": copy.deepcopy(to_kind("settings", d["settings"], (dict,), "a dict")),
         "agreement": agreement,
     }
-
-
-def _from_float(value: Any) -> float | str | None:
-    number = float(value)
-    if math.isnan(number):
-        return None
-    return number if math.isfinite(number) else str(number)
-
-
-def _to_float(name: str, value: Any) -> float:
-    if value is None:
-        return math.nan
-    if value in ("inf", "-inf") or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-        try:
-            return float(value)
-        except OverflowError:
-            pass
-    raise ValueError(f"{name}: expected a number, None for nan, 'inf' or '-inf', got {reprlib.repr(value)}")
-
-
-def _to_kind(name: str, value: Any, kinds: tuple[type, ...], expected: str) -> Any:
-    if not isinstance(value, kinds):
-        raise ValueError(f"{name}: expected {expected}, got {reprlib.repr(value)}")
-    return value
-
-
-def _to_list(name: str, value: Any, length: int | None = None) -> list[Any]:
-    values: list[Any] = _to_kind(name, value, (list, tuple), "a list")
-    if length is not None and len(values) != length:
-        raise ValueError(f"{name}: expected {length} values, got {len(values)}")
-    return values
-
-
-def _to_integer(name: str, value: Any, minimum: int, maximum: int = 2**31 - 1) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
-        raise ValueError(f"{name}: expected an integer from {minimum} to {maximum}, got {reprlib.repr(value)}")
-    return value
 
 
 def _to_reason(value: Any) -> str | None:
@@ -155,31 +117,16 @@ def _check_format(d: Any) -> None:
 
 
 def _check_operators(d: dict[str, Any], ops: OperatorSet) -> None:
-    members = list(_to_list("members", d["members"]))
+    members = list(to_list("members", d["members"]))
     if members != ops.names:
         raise ValueError(f"ops: expected the members {members}, which were searched, got {ops.names}")
-    n_samples = _to_integer("n_samples", d["n_samples"], 1, 2**63 - 1)
+    n_samples = to_integer("n_samples", d["n_samples"], 1, 2**63 - 1)
     if n_samples != ops.n_samples:
         raise ValueError(f"ops: expected {n_samples} samples, those that were searched, got {ops.n_samples}")
 
 
-def _to_steps(name: str, value: Any, ops: OperatorSet) -> Candidate:
-    steps = _to_list(name, value)
-    if not steps or not all(isinstance(row, (list, tuple)) for row in steps):
-        sequence = tuple(_to_integer(f"{name}, a step", member, 0, len(ops) - 1) for member in steps)
-        if not sequence:
-            raise ValueError(f"{name}: expected at least one step, got none")
-        return sequence
-    try:
-        check_steps(steps, ops)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {error}") from None
-    # As written: the check returns weights divided by their sums once more.
-    return np.array(steps, dtype=np.float64)
-
-
 def _to_trajectory(value: Any, answer: Candidate, ops: OperatorSet) -> Trajectory:
-    steps = _to_steps("trajectory", value, ops)
+    steps = to_steps("trajectory", value, ops)
     if isinstance(steps, tuple) and isinstance(answer, tuple):
         same = steps == answer
     else:
@@ -195,8 +142,9 @@ def _to_trajectory(value: Any, answer: Candidate, ops: OperatorSet) -> Trajector
 def _to_labels(value: Any, n_samples: int) -> NDArray[np.int32] | None:
     if value is None:
         return None
-    labels = _to_list("labels", value, n_samples)
-    return np.array([_to_integer(f"labels[{i}]", label, 0) for i, label in enumerate(labels)], dtype=np.int32)
+    labels = to_list("labels", value, n_samples)
+    last = n_samples - 1
+    return np.array([to_integer(f"labels[{i}]", label, 0, last) for i, label in enumerate(labels)], dtype=np.int32)
 
 
 def _from_agreement(agreement: Agreement) -> dict[str, Any]:
@@ -212,39 +160,32 @@ def _to_agreement(
 ) -> Agreement | None:
     if value is None:
         return None
-    parts: dict[str, Any] = _to_kind("agreement", value, (dict,), "a dict")
+    parts: dict[str, Any] = to_kind("agreement", value, (dict,), "a dict")
     missing = [key for key in ("rows", "embedding", "confidence") if key not in parts]
     if missing:
         raise ValueError(f"agreement: expected rows, embedding and confidence, got no {', '.join(missing)}")
     if labels is None:
         raise ValueError("labels: expected those of the consensus, got None")
     last = len(candidates) - 1
-    rows = [_to_integer("agreement['rows']", row, 0, last) for row in _to_list("agreement['rows']", parts["rows"])]
+    rows = [to_integer("agreement['rows']", row, 0, last) for row in to_list("agreement['rows']", parts["rows"])]
     if not rows:
         raise ValueError("agreement['rows']: expected at least one trajectory, got none")
     trajectories = [ops.trajectory(candidates[row]) for row in rows]
-    embedding = _to_numbers("agreement['embedding']", parts["embedding"], ops.n_samples, 2)
-    confidence = _to_numbers("agreement['confidence']", parts["confidence"], ops.n_samples, 1)
+    embedding = to_numbers("agreement['embedding']", parts["embedding"], ops.n_samples, 2)
+    confidence = to_numbers("agreement['confidence']", parts["confidence"], ops.n_samples, 1)
+    if confidence.min() < 0 or confidence.max() > _SURE:
+        got = f"{confidence.min()} to {confidence.max()}"
+        raise ValueError(f"agreement['confidence']: expected numbers from 0 to 1, got {got}")
     return Agreement(labels, embedding, confidence, trajectories, np.array(rows, dtype=np.intp))
 
 
-def _to_numbers(name: str, value: Any, n_rows: int, n_dimensions: int) -> NDArray[np.float64]:
-    try:
-        numbers = np.array(_to_list(name, value, n_rows), dtype=np.float64)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.ndim != n_dimensions or len(numbers) != n_rows or not np.isfinite(numbers).all():
-        raise ValueError(f"{name}: expected finite numbers for each of {n_rows} samples, got {reprlib.repr(value)}")
-    return numbers
-
-
 def _to_history(value: Any, candidates: Sequence[Candidate]) -> NDArray[Any]:
-    rows: dict[str, Any] = _to_kind("history", value, (dict,), "a dict")
+    rows: dict[str, Any] = to_kind("history", value, (dict,), "a dict")
     n = len(candidates)
     for name in HISTORY_DTYPE.names or ():
         if name not in rows:
             raise ValueError(f"history: expected {', '.join(HISTORY_DTYPE.names or ())}, got no {name}")
-        _to_list(f"history[{name!r}]", rows[name], n)
+        to_list(f"history[{name!r}]", rows[name], n)
     history = np.empty(n, dtype=HISTORY_DTYPE)
     for i, steps in enumerate(candidates):
         depth = rows["depth"][i]
@@ -252,11 +193,11 @@ def _to_history(value: Any, candidates: Sequence[Candidate]) -> NDArray[Any]:
             raise ValueError(
                 f"history['depth'][{i}]: expected {len(steps)}, the steps of its candidate, got {reprlib.repr(depth)}"
             )
-        parent = _to_integer(f"history['parent'][{i}]", rows["parent"][i], -1, n - 1)
+        parent = to_integer(f"history['parent'][{i}]", rows["parent"][i], -1, n - 1)
         # A parent is a shorter sequence, which also rules out cycles.
         if parent >= 0 and isinstance(steps, tuple) and len(candidates[parent]) >= len(steps):
             got = f"row {parent} of depth {len(candidates[parent])}"
             raise ValueError(f"history['parent'][{i}]: expected a row of depth below {len(steps)}, got {got}")
-        score = _to_float(f"history['score'][{i}]", rows["score"][i])
-        history[i] = (parent, len(steps), score, _to_float(f"history['seconds'][{i}]", rows["seconds"][i]))
+        score = to_float(f"history['score'][{i}]", rows["score"][i])
+        history[i] = (parent, len(steps), score, to_float(f"history['seconds'][{i}]", rows["seconds"][i]))
     return history

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._support.threads import n_threads
 from .._support.warnings import ConvergenceWarning
 from .checkpoint import Checkpoint
 from .evaluation import HISTORY_DTYPE, Candidate, Evaluation, key_of
@@ -17,7 +18,8 @@ from .progress import Reporter
 from .scoring import ScoringPlan
 from .stop import Stop
 
-# Candidates that are scored in one call: enough for all threads, few enough to stop soon.
+# Candidates that are scored in one call: enough for all threads, few enough to stop soon. With a
+# checkpoint the first calls score fewer, so that a search that is killed soon gets on.
 _BATCH = 16
 
 # Names of the limits by which the core stops.
@@ -55,6 +57,7 @@ class SearchRun:
         self._rows_by_key: dict[object, int] = {}
         self._rows: list[tuple[int, int, float, float]] = []
         self._n_unconverged = 0
+        self._batch = min(_BATCH, n_threads(problem.n_jobs)) if checkpoint.is_written else _BATCH
         # Labels of the best candidate so far: the winner is not solved again for them.
         self._best: Evaluation | None = None
 
@@ -95,11 +98,15 @@ class SearchRun:
 
     def score(self, candidates: Sequence[Candidate], *, keep_labels: bool = False) -> list[float]:
         """Return the scores of candidates; `keep_labels` lets :meth:`find` return labels."""
-        for start in range(0, len(candidates), _BATCH):
-            batch = {key_of(c): c for c in candidates[start : start + _BATCH] if key_of(c) not in self._rows_by_key}
+        start = 0
+        while start < len(candidates):
+            new = candidates[start : start + self._batch]
+            start += len(new)
+            batch = {key_of(c): c for c in new if key_of(c) not in self._rows_by_key}
             reached = dict(list(batch.items())[: self._evaluations_left()])
             unknown = [c for c in reached.values() if self.find(c) is None]
             computed = self._compute(unknown, keep_labels) if unknown else {}
+            self._batch = min(_BATCH, 2 * self._batch) if unknown else self._batch
             found = [self.find(c) or computed.get(key) for key, c in reached.items()]
             is_late = False
             for evaluation in found:

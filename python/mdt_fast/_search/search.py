@@ -91,7 +91,8 @@ def search(
         callable receives a :class:`SearchProgress` several times a second.
     checkpoint : path or None, default=None
         File from which an interrupted search resumes when it is called again with the same
-        arguments. It is written every few seconds.
+        arguments. It is written after the first evaluations and then every few seconds. Several
+        searches with the same arguments may share it.
 
     Returns
     -------
@@ -148,7 +149,7 @@ def search(
     settings = {"strategy": chosen.settings(), "t": requested, **plan.settings(), "random_state": seed}
     scorer = plan.scorer(ops, seed, budget, n_threads(jobs))
     data = None if checkpoint is None else fingerprint(ops, plan.features)
-    known = Checkpoint(checkpoint, {"version": _core.__version__, **settings, "data": data})
+    known = Checkpoint(checkpoint, {"version": _core.__version__, **settings, "data": data}, ops)
     time = _select_time(chosen, requested, selected, ops, n_jobs)
     n_steps = chosen.fixed_length or chosen.length(time or 1)
     problem = Problem(ops, n_steps, plan.n_clusters, plan.view_weights, seed, jobs)

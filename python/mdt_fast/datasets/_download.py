@@ -13,20 +13,18 @@ a broken connection, does not lock the folder, and depends on requests.
 import hashlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
+from .._support.files import locked, move_file
+from .._support.reading import LIMIT_VARIABLE, max_bytes
 from ._registry import DataFile
-
-if sys.platform != "win32":
-    import fcntl
 
 TIMEOUT = 10.0  # seconds without data
 ATTEMPTS = 3
@@ -50,7 +48,8 @@ def download(files: Sequence[DataFile], folder: Path) -> None:
     file = files[0]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone_in(folder):
+        # Others wait, and then find the file.
+        with locked(folder / "download"):
             for file in files:
                 # Another process may have downloaded it while this one waited for the lock.
                 if not (folder / file.path).is_file():
@@ -60,17 +59,6 @@ def download(files: Sequence[DataFile], folder: Path) -> None:
                 _archive(address, folder).unlink(missing_ok=True)
     except OSError as error:
         raise DownloadError(file.path, str(error)) from error
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other download runs in the folder."""
-    # The lock of the system ends with its process. Windows has none; if two downloads corrupt a
-    # ``.part`` file there, the checksum does not match.
-    with (folder / ".download.lock").open("ab") as stream:
-        if sys.platform != "win32":
-            fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def _try_addresses(file: DataFile, folder: Path) -> None:
@@ -100,15 +88,18 @@ def _download_from(address: str, file: DataFile, folder: Path) -> None:
         archive = _archive(address, folder)
         if not archive.is_file():
             _transfer(address, _part(archive), None)
-            _part(archive).replace(archive)
+            move_file(_part(archive), archive)
         try:
             with ZipFile(archive) as contents, contents.open(file.archived_name) as stream:
+                if contents.getinfo(file.archived_name).compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    # zipfile limits what it unpacks at a time only for these.
+                    raise BadZipFile(f"expected {file.archived_name} stored or deflated, got another compression")
                 part.write_bytes(stream.read(file.size + 1))
             _check(part, file)
         except Exception:
             archive.unlink()
             raise
-    part.replace(path)
+    move_file(part, path)
 
 
 def _transfer(address: str, part: Path, size: int | None) -> None:
@@ -143,13 +134,17 @@ def _continue(address: str, part: Path, size: int | None) -> None:
             done = 0
         end = None if response.length is None else done + response.length
         # One byte more than expected suffices to refuse a file. No server can fill the disk.
-        limit = sys.maxsize if size is None else size + 1
+        most = max_bytes() if size is None else size
+        limit = most + 1
         with part.open("ab" if done else "wb") as stream:
             while block := response.read(min(_BLOCK, limit - done)):
                 stream.write(block)
                 done += len(block)
                 _show(f"\r{part.stem}: {done / 1e6:.1f}" + (f" of {end / 1e6:.1f} MB" if end else " MB"))
         _show("\n")
+    if size is None and done > most:
+        part.unlink()
+        raise OSError(f"expected at most {most:,} bytes, which {LIMIT_VARIABLE} or the memory sets, got more")
     if end is not None and done < min(end, limit):
         raise ConnectionError(f"the connection broke off after {done} of {end} bytes")
 

@@ -1,18 +1,27 @@
 """The rows of a study, in a CSV file to which rows are only appended.
 
 A row is one clustering. Written rows never change: an interrupted study resumes after its last row,
-and studies of other data sets, methods or seeds may share the file.
+and studies of other data sets, methods or seeds may share the file, also at the same time: rows are
+appended under a lock. Text that a spreadsheet would take for a formula is written with an apostrophe.
 """
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
+import math
 import os
+import reprlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
+
+from .._support.files import locked
+from .._support.reading import check_size
+from .._support.text import from_cell, to_cell
 
 MEASURES = ("ami", "ari", "nmi", "acc", "ch")
 
@@ -70,12 +79,36 @@ class Row:
 
 
 _COLUMNS = [each.name for each in fields(Row)]
-_READERS: dict[Any, Any] = {"str": str, "int": int, "float": float, "bool": {"True": True, "False": False}.__getitem__}
-_TYPES = [_READERS[each.type] for each in fields(Row)]
+# Undefined for some labels.
+_MAY_BE_NAN = ("ch",)
+# Seeds have 64 bits.
+_LARGEST = 2**64 - 1
+_FLAGS = {"True": True, "False": False}
+
+
+def _read_integer(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= _LARGEST:
+        raise ValueError
+    return value
+
+
+def _read_number(text: str, *, may_be_nan: bool = False) -> float:
+    value = float(text)
+    if not math.isfinite(value) and not (may_be_nan and math.isnan(value)):
+        raise ValueError
+    return value
+
+
+_READERS: dict[Any, Any] = {"str": from_cell, "int": _read_integer, "float": _read_number, "bool": _FLAGS.__getitem__}
+_TYPES: list[Any] = [
+    functools.partial(_read_number, may_be_nan=True) if each.name in _MAY_BE_NAN else _READERS[each.type]
+    for each in fields(Row)
+]
 
 
 class RowFile:
-    """Rows in memory, and in a file if there is a path."""
+    """Rows in memory, and in a file if there is a path; several studies may append to one file."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._path = None if path is None else Path(path)
@@ -84,8 +117,7 @@ class RowFile:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             if self._path.exists():
                 self.rows = read_rows(self._path)
-            if not self._path.exists() or not self._path.stat().st_size:
-                self._append([_COLUMNS])
+            self._append([])
 
     def add(self, rows: Iterable[Row]) -> None:
         """Add rows, and write them to the disk before returning."""
@@ -96,19 +128,41 @@ class RowFile:
 
     def _append(self, lines: Sequence[Sequence[Any]]) -> None:
         assert self._path is not None
-        text = io.StringIO()
-        # csv writes repr(x), the shortest text that reads back as the same float.
-        csv.writer(text, lineterminator="\n").writerows(lines)
-        with self._path.open("a", encoding="utf-8", newline="") as file:
-            file.write(text.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
+        with locked(self._path), self._path.open("ab+") as file:
+            file.seek(0)
+            content = file.read()
+            end = _complete(content)
+            if end < len(content):
+                # A crash left the last line incomplete.
+                file.truncate(end)
+            text = io.StringIO()
+            # csv writes repr(x), the shortest text that reads back as the same float.
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerows([_COLUMNS] if end == 0 else [])
+            writer.writerows([to_cell(each) if isinstance(each, str) else each for each in line] for line in lines)
+            try:
+                file.write(text.getvalue().encode())
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                # On a full disk a part may have been written.
+                with suppress(OSError):
+                    file.truncate(end)
+                raise
+
+
+def _complete(content: bytes) -> int:
+    """Return the length of the complete lines; a line break between quotes ends no line."""
+    end = content.rfind(b"\n") + 1
+    while end and content.count(b'"', 0, end) % 2:
+        end = content.rfind(b"\n", 0, end - 1) + 1
+    return end
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """Read the rows of a study.
 
-    A last line that a crash left incomplete is removed from the file.
+    A last line that a crash left incomplete is ignored; the next study that adds rows removes it.
 
     Parameters
     ----------
@@ -128,10 +182,11 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """
     refusal = f"rows: expected a file with the columns {', '.join(_COLUMNS)}, got {path}"
     try:
+        check_size(f"rows: {os.fspath(path)}", Path(path).stat().st_size)
         content = Path(path).read_bytes()
     except IsADirectoryError:
         raise IsADirectoryError(f"{refusal}, a folder") from None
-    whole = content[: content.rfind(b"\n") + 1]
+    whole = content[: _complete(content)]
     try:
         lines = list(csv.reader(io.StringIO(whole.decode("utf-8"))))
     except (UnicodeDecodeError, csv.Error):
@@ -144,8 +199,6 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
         try:
             rows.append(Row(*(read(text) for read, text in zip(_TYPES, line, strict=True))))
         except (ValueError, KeyError):
-            raise ValueError(f"rows: expected {len(_COLUMNS)} values in line {number} of {path}, got {line}") from None
-    if len(whole) < len(content):
-        with Path(path).open("rb+") as file:
-            file.truncate(len(whole))
+            expected = f"{len(_COLUMNS)} values within their ranges in line {number} of {path}"
+            raise ValueError(f"rows: expected {expected}, got {reprlib.repr(line)}") from None
     return rows

@@ -1,9 +1,13 @@
 """Readers of HDF5 files that anndata and mudata write.
 
 Views are named by their place in the file: "X", "layers/..." and "obsm/...", in an .h5mu file after
-the name of the modality. Elements are read one by one; elements that are not requested are not read.
+the name of the modality. Without a selection, the view of an AnnData object is "obsm/X_pca" if there is
+one, because X has thousands of noisy columns, and X otherwise. Elements are read one by one; elements
+that are not requested are not read. Shapes are compared with the limit of memory before reading: a
+dataset without stored chunks may have any shape.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,34 +15,48 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..._graphs.views import Matrix
-from .request import Contents, FileError, Request, format_names
+from .request import Contents, FileError, Request, SampleCount, format_names
+
+# The element that is read without a selection, if there is one.
+_PREFERRED = "obsm/X_pca"
+# Number of columns of X from which a note recommends principal components.
+_MANY = 1000
 
 
 def read_anndata(request: Request) -> Contents:
     """Read an .h5ad file."""
     with _open_hdf5(request) as (file, read):
         elements = _elements(file)
-        wanted = [name for name in elements if request.wants(name, by_default=name == "X")]
+        default = _default_element(elements)
+        wanted = [name for name in elements if request.wants(name, by_default=name == default)]
         obs = _read_obs(request, file, read)
         views = {name: _read_element(request, name, file[name], read, obs.index) for name in wanted}
         labels = _find_labels(request, [obs], obs.index)
-    return Contents(request, views, elements, list(obs.index), labels, list(obs.columns))
+        notes = [] if request.select is not None else _notes(request, "", file, default)
+    return Contents(request, views, elements, list(obs.index), labels, list(obs.columns), notes=notes)
 
 
 def read_mudata(request: Request) -> Contents:
     """Read the cells of an .h5mu file that all modalities with requested views contain."""
     with _open_hdf5(request) as (file, read):
         modalities = file["mod"]
+        elements = {
+            modality: _elements(modalities[modality])
+            for modality in modalities.attrs.get("mod-order", list(modalities))
+        }
         places = {
             modality if element == "X" else f"{modality}/{element}": (modality, element)
-            for modality in modalities.attrs.get("mod-order", list(modalities))
-            for element in _elements(modalities[modality])
+            for modality, names in elements.items()
+            for element in names
         }
-        wanted = [name for name, (_, element) in places.items() if request.wants(name, by_default=element == "X")]
-        obs = {
-            modality: _read_obs(request, modalities[modality], read)
-            for modality in dict.fromkeys(places[name][0] for name in wanted or places)
-        }
+        defaults = {modality: _default_element(names) for modality, names in elements.items()}
+        wanted = [
+            name
+            for name, (modality, element) in places.items()
+            if request.wants(name, by_default=element == defaults[modality])
+        ]
+        used = dict.fromkeys(places[name][0] for name in wanted or places)
+        obs = {modality: _read_obs(request, modalities[modality], read) for modality in used}
         cells = _common_cells(request, {modality: table.index for modality, table in obs.items()})
         views = {}
         for name in wanted:
@@ -49,8 +67,32 @@ def read_mudata(request: Request) -> Contents:
                 views[name] = views[name][index.get_indexer(cells)]
         tables = [_read_obs(request, file, read), *obs.values()]
         labels = _find_labels(request, tables, cells)
+        notes = []
+        if request.select is None:
+            for modality in used:
+                notes += _notes(request, f"{modality}/", modalities[modality], defaults[modality])
     columns = dict.fromkeys(column for table in tables for column in table.columns)
-    return Contents(request, views, list(places), list(cells), labels, list(columns))
+    counts = {modality: SampleCount(len(table), len(cells)) for modality, table in obs.items()}
+    return Contents(request, views, list(places), list(cells), labels, list(columns), [], counts, notes)
+
+
+def _default_element(elements: Sequence[str]) -> str:
+    return _PREFERRED if _PREFERRED in elements else "X"
+
+
+def _notes(request: Request, prefix: str, group: Any, default: str) -> list[str]:
+    """Say which matrix of an AnnData object is read without a selection, if there is a choice."""
+    n_columns = _shape(group["X"])[1:] if "X" in _elements(group) else ()
+    whole = prefix.rstrip("/") or "X"
+    if default == _PREFERRED:
+        instead = f" instead of the {n_columns[0]:,} columns of X; --select {whole} reads these" if n_columns else ""
+        return [f"{request.path}: {prefix}{_PREFERRED} is read{instead}"]
+    if n_columns and n_columns[0] >= _MANY:
+        return [
+            f"{request.path}: all {n_columns[0]:,} columns of {prefix}X are read, because there is no {_PREFERRED}; "
+            "principal components of normalised values are usually better"
+        ]
+    return []
 
 
 @contextmanager
@@ -73,16 +115,41 @@ def _elements(group: Any) -> list[str]:
 def _read_obs(request: Request, group: Any, read: Callable[[Any], Any]) -> Any:
     if group["obs"].attrs.get("encoding-type") != "dataframe":
         raise FileError(f"{request.path}: expected a file of anndata 0.7 or later, got another; write it again")
+    request.check_size("obs", _n_bytes(request, group["obs"]))
     obs = read(group["obs"])
     obs.index = obs.index.astype(str)
     return obs
 
 
 def _read_element(request: Request, name: str, group: Any, read: Callable[[Any], Any], index: Any) -> Matrix:
+    shape = _shape(group)
+    # A data frame in obsm has no shape in its header.
+    if shape and shape[0] != len(index):
+        raise FileError(f"{request.source(name)}: expected {len(index)} rows, as obs has, got {shape[0]}")
+    request.check_size(name, _n_bytes(request, group))
     matrix = request.to_matrix(name, read(group))
     if matrix.shape[0] != len(index):
         raise FileError(f"{request.source(name)}: expected {len(index)} rows, as obs has, got {matrix.shape[0]}")
     return matrix
+
+
+def _shape(element: Any) -> tuple[int, ...]:
+    """Return the shape of a dense or sparse matrix by its header, or () for other elements."""
+    shape = element.attrs.get("shape", ()) if hasattr(element, "keys") else element.shape or ()
+    return tuple(int(size) for size in shape)
+
+
+def _n_bytes(request: Request, element: Any) -> int:
+    """Return the number of bytes of all arrays of an element by their headers; refuse those of other files."""
+    if (
+        element.file.filename != str(request.path)
+        or getattr(element, "external", None)
+        or getattr(element, "is_virtual", False)
+    ):
+        raise FileError(f"{request.path}: expected data in the file itself, got {element.name!r} in another file")
+    if hasattr(element, "keys"):
+        return sum(_n_bytes(request, element[key]) for key in element)
+    return math.prod(element.shape or ()) * int(element.dtype.itemsize)
 
 
 def _common_cells(request: Request, indexes: dict[str, Any]) -> Any:

@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..._graphs.views import Matrix, check_matrix
+from ..._support.reading import SizeLimitError, check_size
 
 PICKLE_ADVICE = "a pickle can run any code when it is read; save the views with np.savez"
+
+# The class of samples without one, for --ignore-label.
+MISSING = "nan"
 
 # Number of names that a message lists.
 _LISTED = 12
@@ -31,6 +36,7 @@ class Request:
     select: Sequence[str] | None
     drop_columns: Sequence[str]
     labels: str | None
+    ignored_labels: Sequence[str] = ()
 
     @property
     def stem(self) -> str:
@@ -52,6 +58,9 @@ class Request:
 
     def to_matrix(self, name: str, X: Any) -> Matrix:
         """Return a view as a finite 2-D matrix with rows and columns."""
+        if sparse.issparse(X):
+            # The conversion to rows takes this memory, whatever the number of entries.
+            self.check_size(name, 8 * (int(X.shape[0]) + 1))
         if hasattr(X, "check_format"):
             # SciPy does not check the indices of a file; wrong indices cause reads out of bounds.
             with self.reading("a sparse matrix"):
@@ -66,12 +75,24 @@ class Request:
         return matrix
 
     def to_labels(self, values: Any, missing: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the given classes as an array of numbers or text; refuse missing values."""
+        """Return the given classes as an array of numbers or text; missing ones are the ignored class "nan"."""
         if missing.any():
-            row = int(missing.argmax())
-            raise FileError(f"{self.path}: expected a class for every sample in {self.labels!r}, got none at row {row}")
+            if MISSING not in self.ignored_labels:
+                row = int(missing.argmax())
+                raise FileError(
+                    f"{self.path}: expected a class for every sample in {self.labels!r}, got none at row {row}; "
+                    f"--ignore-label {MISSING} leaves such samples out of the score"
+                )
+            values = np.where(missing, MISSING, np.asarray(values).astype(str))
         array = np.asarray(values)
         return array if array.dtype.kind in "biufU" else array.astype(str)
+
+    def check_size(self, name: str, n_bytes: int) -> None:
+        """Refuse a part of the file that takes more memory than may be read."""
+        try:
+            check_size(self.source(name), n_bytes)
+        except SizeLimitError as error:
+            raise FileError(str(error)) from None
 
     def import_package(self, module: str, extra: str) -> Any:
         """Return a module of an optional package; `extra` is the extra that installs it."""
@@ -90,6 +111,8 @@ class Request:
             yield
         except (FileError, MemoryError):
             raise
+        except SizeLimitError as error:
+            raise FileError(str(error)) from None
         # Libraries raise errors of many types for damaged files, such as zlib.error and TokenError.
         except Exception as error:
             advice = f"; {PICKLE_ADVICE}" if "Object arrays" in str(error) else ""
@@ -99,10 +122,25 @@ class Request:
 
 
 @dataclass(frozen=True)
+class SampleCount:
+    """Number of samples in a part of a file, and of those that are used."""
+
+    n_samples: int
+    n_used: int
+
+    @property
+    def n_left_out(self) -> int:
+        """Number of samples that are not used."""
+        return self.n_samples - self.n_used
+
+
+@dataclass(frozen=True)
 class Contents:
     """The requested views and labels of one file, and the names of all that it contains.
 
     `view_names` and `label_names` list what can be requested, `columns` the columns of a table.
+    `sample_counts` has the samples of each part of the file and how many of them are used, if parts
+    differ; `notes` say what was chosen.
     """
 
     request: Request
@@ -112,6 +150,8 @@ class Contents:
     labels: NDArray[Any] | None = None
     label_names: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
+    sample_counts: dict[str, SampleCount] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def format_names(names: Sequence[str]) -> str:

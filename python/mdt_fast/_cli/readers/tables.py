@@ -1,9 +1,13 @@
 """Readers of tables: CSV, TSV and Parquet. A table is one view; pandas is required."""
 
-from typing import Any
+import gzip
+import io
+from collections.abc import Callable
+from typing import IO, Any
 
 import numpy as np
 
+from ..._support.text import from_cell
 from .request import Contents, FileError, Request, format_names
 
 # Names of columns that hold sample names. pandas calls a first column without a name "Unnamed: 0".
@@ -14,18 +18,44 @@ def read_text(request: Request) -> Contents:
     """Read a table of text with a header row, separated by commas or tabs."""
     pandas = request.import_package("pandas", "cli")
     separator, others = (",", ";\t") if request.suffix.startswith(".csv") else ("\t", ";,")
-    options = {
-        "sep": separator,
-        "compression": "gzip" if request.suffix.endswith(".gz") else None,
-        "encoding": "utf-8-sig",
-        "low_memory": False,
-    }
+    options = {"sep": separator, "encoding": "utf-8-sig", "low_memory": False}
     with request.reading("a table of UTF-8 text with a header row"):
-        header = [str(column) for column in pandas.read_csv(request.path, nrows=0, **options).columns]
+        with _open_text(request) as file:
+            header = [str(column) for column in pandas.read_csv(file, nrows=0, **options).columns]
         _check_header(request, header, separator, others)
         as_text = {column: str for column in header if _is_name_column(column)}
-        frame = pandas.read_csv(request.path, dtype=as_text, **options)
-    return _read_frame(request, frame, pandas)
+        with _open_text(request) as file:
+            frame = pandas.read_csv(file, dtype=as_text, **options)
+    return _read_frame(request, frame, pandas, restore=from_cell)
+
+
+def _open_text(request: Request) -> IO[bytes]:
+    """Open a table as bytes; a compressed one ends with an error at the limit of memory."""
+    if request.suffix.endswith(".gz"):
+        return io.BufferedReader(_Limited(gzip.open(request.path), request))
+    return request.path.open("rb")
+
+
+class _Limited(io.RawIOBase):
+    """A stream that raises FileError after more bytes than may be read."""
+
+    def __init__(self, stream: Any, request: Request) -> None:
+        self._stream, self._request = stream, request
+        self._n_read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        self._n_read += len(data)
+        self._request.check_size(self._request.stem, self._n_read)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 def read_parquet(request: Request) -> Contents:
@@ -33,6 +63,13 @@ def read_parquet(request: Request) -> Contents:
     pandas = request.import_package("pandas", "cli")
     request.import_package("pyarrow", "cli")
     with request.reading("a Parquet table"):
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(request.path) as file:
+            about = file.metadata
+            unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+            # Equal values of a column are stored once, but read as often as they occur.
+            request.check_size(request.stem, max(unpacked, 8 * about.num_rows * about.num_columns))
         frame = pandas.read_parquet(request.path, engine="pyarrow")
     return _read_frame(request, frame, pandas)
 
@@ -60,16 +97,20 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _read_frame(request: Request, frame: Any, pandas: Any) -> Contents:
+def _read_frame(request: Request, frame: Any, pandas: Any, restore: Callable[[str], str] = str) -> Contents:
+    """Convert a table; `restore` is applied to sample names and to classes that are text."""
     frame.columns = columns = [str(column) for column in frame.columns]
     if frame.empty:
         raise FileError(f"{request.path}: expected rows and columns, got {len(frame)} rows and {len(columns)} columns")
     labels = None
     if request.labels in columns:
         column = frame.pop(request.labels)
+        if not pandas.api.types.is_numeric_dtype(column):
+            column = column.map(lambda value: restore(value) if isinstance(value, str) else value)
         labels = request.to_labels(column, column.isna().to_numpy())
     frame = frame.drop(columns=[column for column in request.drop_columns if column in frame.columns])
     names = _pop_names(request, frame, pandas)
+    names = None if names is None else [restore(name) for name in names]
     views = {}
     if request.wants(request.stem) and len(frame.columns):
         _check_numbers(request, frame, pandas)

@@ -1,5 +1,6 @@
 """Write the published study as a document, results.md, with tables and figures."""
 
+import io
 from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
@@ -47,7 +48,9 @@ def write_results(study: PaperStudy, folder: Path, command: str) -> list[Path]:
     written, pictures = [], {}
     for name, figure in draw_all(study):
         path = folder / IMAGES / f"{name}.png"
-        figure.savefig(path, dpi=_DPI)
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=_DPI)
+        replace_file(path, image.getvalue())
         plt.close(figure)
         pictures[name] = f"![{name}]({IMAGES}/{name}.png)"
         written.append(path)
