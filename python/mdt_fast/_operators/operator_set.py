@@ -465,7 +465,7 @@ class OperatorSet:
         ----------
         Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames, default=None
             M new samples with the views and features of :func:`build_operators`, without the joint
-            view; a dict is matched by the names of the views. The arrays given there must not have changed since.
+            view; a dict is matched by the names of the views.
         affinities : list, tuple or dict of (M, N) matrices, default=None
             Instead of `Xs_new`: non-negative affinities of the new samples to the samples of this
             set, for each base view; each row is divided by its sum. Sets made from given matrices
@@ -487,7 +487,7 @@ class OperatorSet:
         ValueError
             If the views do not match those of the set.
         """
-        from .._graphs.new_rows import normalize_affinities, transition_rows
+        from .._graphs.new_rows import check_training, connect, normalize_affinities, transition_rows, warn_of_far
 
         if (Xs_new is None) == (affinities is None):
             got = "neither" if Xs_new is None else "both"
@@ -497,7 +497,11 @@ class OperatorSet:
         if affinities is not None:
             rows = normalize_affinities(affinities, names, self.n_samples, threads)
         else:
-            rows = transition_rows(Xs_new, names, self._training_views, self._joint, threads)
+            # Checks that need no samples come first.
+            training = check_training(self._training_views, names)
+            new_views = connect(Xs_new, names, training, self._joint, threads)
+            rows = transition_rows(new_views, threads)
+            warn_of_far(new_views)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
     def remoteness(self, Xs_new: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -524,10 +528,12 @@ class OperatorSet:
         ValueError
             If the views do not match those of the set, or were made from given matrices or graphs.
         """
-        from .._graphs.remoteness import remoteness
+        from .._graphs.new_rows import check_training, connect
 
-        threads = n_threads(self.n_jobs if n_jobs is None else n_jobs)
-        return remoteness(Xs_new, self.names[: self.n_views], self._training_views, self._joint, threads)
+        threads, names = n_threads(self.n_jobs if n_jobs is None else n_jobs), self.names[: self.n_views]
+        training = check_training(self._training_views, names, need_rows=False)
+        new_views = connect(Xs_new, names, training, self._joint, threads)
+        return np.column_stack([each.remoteness() for each in new_views])
 
     def has_same_members(self, other: OperatorSet) -> bool:
         """Return whether weights mean the same in another set: equal members and matrices."""
