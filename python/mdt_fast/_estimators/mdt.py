@@ -14,6 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from .._clusters.new_samples import labels_at, memberships_at
 from .._geometry.embedding import WEIGHTINGS
+from .._operators.data_checks import warn_of_data
 from .._operators.operator_set import OperatorSet
 from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
@@ -22,6 +23,7 @@ from .._support.arguments import check_choice, check_flag, check_integer
 from .._support.warnings import DegenerateClustersWarning
 from .base import InductiveEmbedder, MultiViewEstimator
 from .graphs import view_parameters
+from .inputs import refuse_views_as_y
 from .pipeline import Fit, FitSettings, fit_operators
 
 # Members that can be added to the walks of the views by name.
@@ -69,6 +71,7 @@ class SearchEstimator(MultiViewEstimator):
         for name in ("confidence_", "graph_parameters_"):
             self.__dict__.pop(name, None)
         self.operators_ = _with_members(self._build(X), self.members)
+        warn_of_data(self.operators_)
         if hasattr(self, "graph_parameters_"):
             # What "auto" decided.
             self.graph_parameters_["joint"] = self.operators_.joint is not None
@@ -223,6 +226,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
         MDT
             The fitted estimator.
         """
+        refuse_views_as_y(y)
         check_integer("n_components", self.n_components, minimum=1)
         strategy = make_strategy(self.strategy)
         if not strategy.finds_trajectory:
@@ -353,6 +357,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         MDTClustering
             The fitted estimator.
         """
+        refuse_views_as_y(y)
         check_integer("n_init", self.n_init, minimum=1)
         found = self._fit(X, quality=self.quality, with_labels=True)
         assert found.labelling is not None
@@ -364,6 +369,11 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
             self.confidence_ = found.result.agreement.confidence
         self._warn_of_degenerate_clusters()
         return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int32]:
+        """Fit and return the clusters of the training samples."""
+        labels: NDArray[np.int32] = self.fit(X, y).labels_
+        return labels
 
     def _warn_of_degenerate_clusters(self) -> None:
         sizes = np.bincount(self.labels_)
