@@ -15,14 +15,14 @@ from sklearn.metrics import pairwise_distances_argmin
 from .._clusters.new_samples import labels_at, memberships_at
 from .._geometry.embedding import WEIGHTINGS
 from .._operators.data_checks import warn_of_data
-from .._operators.operator_set import OperatorSet
+from .._operators.operator_set import MAX_POWER, OperatorSet
 from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
 from .._support.warnings import DegenerateClustersWarning
 from .base import InductiveEmbedder, MultiViewEstimator
-from .graphs import view_parameters
+from .graphs import is_auto, view_parameters
 from .inputs import refuse_views_as_y
 from .pipeline import Fit, FitSettings, fit_operators
 
@@ -71,6 +71,8 @@ class SearchEstimator(MultiViewEstimator):
         for name in ("confidence_", "graph_parameters_"):
             self.__dict__.pop(name, None)
         self.operators_ = _with_members(self._build(X), self.members)
+        if self.n_clusters is not None and not is_auto(self.n_clusters):
+            check_integer("n_clusters", self.n_clusters, minimum=1, maximum=self.operators_.n_samples - 1)
         warn_of_data(self.operators_)
         if hasattr(self, "graph_parameters_"):
             # What "auto" decided.
@@ -463,5 +465,5 @@ def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:
         if isinstance(member, str):
             ops = _MEMBERS[check_choice("members", member, list(_MEMBERS))](ops)
         else:
-            ops = ops.with_powers([check_integer("members", member, minimum=1)])
+            ops = ops.with_powers([check_integer("members", member, minimum=1, maximum=MAX_POWER)])
     return ops

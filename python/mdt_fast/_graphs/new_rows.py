@@ -135,9 +135,10 @@ def connect(
     training: Sequence[TrainingView],
     joint: JointView | None,
     n_threads: int,
+    argument: str = "Xs_new",
 ) -> list[NewView]:
     """Search the edges of new samples in each view, the joint view included."""
-    views = check_views_like(Xs_new, names if joint is None else names[:-1], "Xs_new")
+    views = check_views_like(Xs_new, names if joint is None else names[:-1], argument)
     for view, old in zip(views, training, strict=joint is None):
         expected, got = old.data.shape[1], view.data.shape[1]
         if got != expected:
@@ -166,10 +167,12 @@ def warn_of_far(new_views: Sequence[NewView]) -> None:
 
 
 def check_training(
-    training: Sequence[TrainingView | None], names: Sequence[str], *, need_rows: bool = True
+    training: Sequence[TrainingView | None], names: Sequence[str], argument: str = "Xs_new", *, need_rows: bool = True
 ) -> list[TrainingView]:
     """Return the training views if new samples have distances to all, and transition rows on demand."""
-    return [_check_training(each, name, need_rows) for each, name in zip(training, names, strict=True)]
+    return [
+        _check_training(each, f"{argument} ({name})", need_rows) for each, name in zip(training, names, strict=True)
+    ]
 
 
 def normalize_affinities(
@@ -215,7 +218,7 @@ def _check_training(training: TrainingView | None, name: str, need_rows: bool) -
         got = "a set that lost its kernel when it was pickled"
     else:
         return training
-    raise ValueError(f"Xs_new ({name}): expected {expected}, got {got}; {instead}")
+    raise ValueError(f"{name}: expected {expected}, got {got}; {instead}")
 
 
 def _rows_of_view(training: TrainingView, view: View, found: _core.CrossTable, n_threads: int) -> sparse.csr_array:

@@ -144,7 +144,8 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
         try:
             transitions.append(_core.Transition.from_graph(single_precision=single_precision, **how))
         except ValueError as error:
-            cause = f"kernel ({view.name})" if callable(setting.kernel) else view.label
+            argument = "kernel" if callable(setting.kernel) else "anisotropy" if setting.anisotropy else view.argument
+            cause = f"{argument} ({view.name})"
             raise ValueError(f"{cause}: {error}") from None
         bandwidths.append(shape.bandwidth)
         duplicates.append(graph.n_duplicates())

@@ -116,6 +116,8 @@ or OperatorSet
             clusters = check_integer("n_clusters", self.n_clusters, minimum=1)
         self.operators_ = self._build(X)
         warn_of_data(self.operators_)
+        if clusters is not None:
+            check_integer("n_clusters", clusters, minimum=1, maximum=self.operators_.n_samples)
         components = self.n_components if self.n_components is not None else clusters or 2
         self.embedding_ = self._coordinates(self.operators_, components)
         for name in ("labels_", "cluster_centers_", "score_"):
