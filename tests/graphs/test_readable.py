@@ -13,6 +13,7 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.data import N_SAMPLES, good_view
+from helpers.estimators import Wrapped
 
 
 class Annotated:
@@ -155,10 +156,11 @@ ARRAYS = {
 
 
 @readers
+@pytest.mark.parametrize("wrap", [np.asarray, Wrapped], ids=["array", "__array__"])
 @pytest.mark.parametrize("X", ARRAYS.values(), ids=ARRAYS)
-def test_arrays(argument, read, X):
+def test_arrays(argument, read, X, wrap):
     with pytest.raises(TypeError, match=rf"^{argument}\b.*expected real numbers, got "):
-        read(X)
+        read(wrap(X))
 
 
 # Columns of numbers in other forms.

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from .._graphs.readable import check_columns, check_readable, read_rows
+from .._graphs.readable import check_columns, check_readable, has_columns, read_array
 from .._graphs.views import Matrix, View, check_matrix, check_names, check_views, is_named, refuse_mask
 
 if TYPE_CHECKING:
@@ -85,10 +85,9 @@ def _validate(estimator: MultiViewEstimator, X: Any, argument: str, *, is_new: b
     if not sparse.issparse(X):
         check_readable(X, argument)
         refuse_mask(X, argument)
+        if not has_columns(X) and not isinstance(X, np.ndarray):
+            X = read_array(X, argument)
         check_columns(X, argument)
-        if isinstance(X, (list, tuple)):
-            X = read_rows(X, argument)
-            check_columns(X, argument)
     try:
         whole = validate_data(
             estimator,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -20,7 +19,7 @@ from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
-from .._support.warnings import DegenerateClustersWarning
+from .._support.warnings import DegenerateClustersWarning, warn_user
 from .base import InductiveEmbedder, MultiViewEstimator
 from .graphs import is_auto, view_parameters
 from .inputs import refuse_views_as_y
@@ -384,11 +383,10 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         how = {"t": self.t_, "random_state": self.random_state, "n_jobs": self.n_jobs}
         if is_degenerate(self.operators_, self.labels_, **how):
             share = sizes.max() / sizes.sum()
-            warnings.warn(
+            warn_user(
                 f"one cluster holds {share:.0%} of the samples, although the views support a more even division; "
                 "compare other numbers of clusters, and see view_report",
                 DegenerateClustersWarning,
-                stacklevel=3,
             )
 
     def predict(self, X: Any) -> NDArray[np.int32]:

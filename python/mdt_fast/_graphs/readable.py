@@ -7,6 +7,7 @@ and strings of digits to numbers if a column of floats is beside them, so column
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -67,7 +68,18 @@ def has_columns(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def read_rows(X: list[Any] | tuple[Any, ...], name: str) -> NDArray[Any]:
+def read_array(X: Any, name: str) -> NDArray[Any]:
+    """Return `X` as an array of any type and number of dimensions."""
+    if isinstance(X, (list, tuple)):
+        return _read_rows(X, name)
+    try:
+        return np.asarray(X)
+    except (TypeError, ValueError) as error:
+        got = f"{type(X).__name__}, which NumPy cannot read: {error}"
+        raise TypeError(f"{name}: expected {MATRIX}, got {got}") from None
+
+
+def _read_rows(X: list[Any] | tuple[Any, ...], name: str) -> NDArray[Any]:
     """Return nested lists as an array; rows of different lengths are named."""
     try:
         return np.asarray(X)
@@ -136,7 +148,8 @@ def _not_real(dtype: Any, frame: Any, position: int) -> str | None:
 
 
 def _is_text_or_date(kind: type) -> bool:
-    return issubclass(kind, (str, bytes)) or kind.__module__ == "datetime" or hasattr(kind, "to_numpy")
+    # Those of pandas are subclasses.
+    return issubclass(kind, (str, bytes, datetime.date, datetime.time, datetime.timedelta))
 
 
 def _advice(got: str, them: str) -> str:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from .._support.arguments import first_true
 from .frozen import freeze
-from .readable import MATRIX, check_columns, check_readable, column_names, read_rows
+from .readable import MATRIX, check_columns, check_readable, column_names, read_array
 from .row_labels import check_row_labels
 
 # A dense array or a SciPy csr_array; SciPy has no type annotations.
@@ -145,14 +145,7 @@ def _read(X: Any, name: str) -> NDArray[Any]:
     check_readable(X, name)
     refuse_mask(X, name)
     check_columns(X, name)
-    if isinstance(X, (list, tuple)):
-        return read_rows(X, name)
-    try:
-        array = np.asarray(X)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"{name}: expected {MATRIX}, got {type(X).__name__}, which NumPy cannot read: {error}"
-        ) from None
+    array = read_array(X, name)
     if array.dtype == object and hasattr(X, "to_numpy"):
         array = _nullable_columns(X, array)
     if array.ndim == 0 and not isinstance(X, np.ndarray):
