@@ -34,7 +34,9 @@ from ._support.warnings import (
     ConvergenceWarning,
     DegenerateClustersWarning,
     OperatorWarning,
+    RemoteSamplesWarning,
     TimeSelectionWarning,
+    ViewWarning,
 )
 
 if TYPE_CHECKING:
@@ -44,10 +46,10 @@ if TYPE_CHECKING:
 __all__ = [
     "MDT", "ApproximateNeighbors", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
     "DegenerateClustersWarning", "Embedding", "KMeansResult", "MDTClustering", "OperatorSet", "OperatorWarning",
-    "Scoring", "SearchProgress", "SearchResult", "TimeSelection", "TimeSelectionWarning", "Trajectory",
-    "ViewReport", "__version__", "baselines", "build_operators", "datasets", "embed", "k_means",
-    "nearest_neighbors", "plot", "quality", "search", "select_n_clusters", "select_time", "strategies", "study",
-    "view_report",
+    "RemoteSamplesWarning", "Scoring", "SearchProgress", "SearchResult", "TimeSelection", "TimeSelectionWarning",
+    "Trajectory", "ViewReport", "ViewWarning", "__version__", "baselines", "build_operators", "datasets", "embed",
+    "k_means", "nearest_neighbors", "plot", "quality", "search", "select_n_clusters", "select_time", "strategies",
+    "study", "view_report",
 ]  # fmt: skip
 
 # These modules import scikit-learn, which takes longer than the rest of the package. They are

@@ -122,6 +122,10 @@ REFUSED = {
     "repeated labels": [HALVES, [*HALVES[:-1], "r"]],
     "another order after a default range": [None, LABELS, backwards(LABELS)],
     "other ranges": [range(5, N + 5), range(9, N + 9)],
+    "default, other numbers": [None, range(5, N + 5)],
+    "numbers after dropped rows, default": [[i for i in range(N + 1) if i != 7], None],
+    "default, numbers as objects": [None, pd.Index(list(range(5, N + 5)), dtype=object)],
+    "repeated labels in another order": [HALVES, HALVES[::-1]],
 }
 ACCEPTED = {
     "equal": [LABELS, LABELS],
@@ -156,6 +160,18 @@ class TestRowOrder:
     @pytest.mark.parametrize("indices", ACCEPTED.values(), ids=ACCEPTED)
     def test_accepted(self, read, indices):
         read(labelled(indices))
+
+    def test_advice(self, read):
+        with pytest.raises(
+            ValueError, match=r"got (7|120) in .* only; select common rows by df\.loc\[labels\], or give df\.to_numpy"
+        ):
+            read(labelled([[i for i in range(N + 1) if i != 7], None]))
+        with pytest.raises(
+            ValueError, match=r"another order in .* than in .*; df\.loc\[index of .*\] puts them in order"
+        ):
+            read(labelled([LABELS, backwards(LABELS)]))
+        with pytest.raises(ValueError, match=r"repeated labels in another order .* make the labels unique"):
+            read(labelled([HALVES, HALVES[::-1]]))
 
     def test_arrays_have_no_labels(self, read):
         frame, array = frames(LABELS)[0], views()[1]

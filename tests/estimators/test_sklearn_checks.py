@@ -18,6 +18,7 @@ ESTIMATORS = [
 
 # The checks use distant clusters, copies of one sample and noise, of which these warnings warn.
 @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
+@pytest.mark.filterwarnings("ignore::mdt_fast.ViewWarning")
 @pytest.mark.filterwarnings("ignore::mdt_fast.TimeSelectionWarning")
 @pytest.mark.filterwarnings("ignore::mdt_fast.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS)

@@ -254,6 +254,7 @@ class TestHardInput:
         assert np.isfinite(found.score)
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
+    @pytest.mark.filterwarnings("ignore::mdt_fast.ViewWarning")
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
     def test_fewer_distinct_points_than_clusters(self, kernel):
         views = [np.repeat([[0.0, 0.0], [1.0, 1.0]], 15, axis=0)] * 2

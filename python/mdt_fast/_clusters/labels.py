@@ -32,6 +32,10 @@ _SCORES: dict[str, Callable[..., float]] = {
 }
 
 
+# More starts of k-means than anybody can wait for.
+_MOST_STARTS = 2**20
+
+
 @dataclass(frozen=True)
 class Labelling:
     """Labels, centres of the clusters, and score on the views (nan for a single cluster)."""
@@ -87,7 +91,7 @@ def choose_labels(
     `random_state`. Scores are those of :func:`score_labels`.
     """
     seed = check_seed(random_state)
-    starts = check_integer("n_init", n_init, minimum=1)
+    starts = check_integer("n_init", n_init, minimum=1, maximum=_MOST_STARTS)
     seeds = [seed, *np.random.default_rng(seed).integers(2**63, size=starts - 1).tolist()]
     found = [k_means(coordinates, n_clusters, n_init=1, random_state=each, n_jobs=n_jobs) for each in seeds]
     scores = [math.nan] * starts

@@ -1,22 +1,22 @@
-"""The base classes of all estimators: parameters of graphs, and views in scikit-learn's forms."""
+"""The base classes of all estimators: parameters of graphs, coordinates, and new samples."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
 
-from .._graphs.views import Matrix, check_names, check_views, check_views_like, is_named, refuse_mask
+from .._graphs.row_labels import row_labels
+from .._graphs.views import View, check_views_like, is_named
 from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
+from .inputs import columns_of, one_matrix, read_views, split_matrix
 
 
 # A dataclass has the constructor that scikit-learn needs: it only assigns named parameters.
@@ -83,12 +83,12 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(X, OperatorSet):
             self._note_views(X.given_names, None)
             return X
-        name, one = _one_matrix(X)
-        views = _read(self, X) if one is None else _split(self, one, name)
-        self._note_views(list(views), [int(view.shape[1]) for view in views.values()])
+        name, one = one_matrix(X)
+        views = read_views(self, X) if one is None else split_matrix(self, one, name)
+        self._note_views(list(views), [int(view.data.shape[1]) for view in views.values()])
         return build_operators(
             views,
-            **self._graph_parameters(next(iter(views.values())).shape[0]),
+            **self._graph_parameters(next(iter(views.values())).n_samples),
             bandwidth=self.bandwidth,
             symmetrize=self.symmetrize,
             neighbors=self.neighbors,
@@ -111,15 +111,15 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
             expected = f"{least} views" if most == least else f"at least {least} views"
             raise ValueError(f"X: expected {expected} for {type(self).__name__}, got {self.n_views_in_}")
 
-    def _new_views(self, X: Any) -> dict[str, Matrix]:
+    def _new_views(self, X: Any) -> dict[str, View]:
         """Read new samples in the views that the estimator was fitted on."""
         check_is_fitted(self)
         if self._widths is None:
-            # Fitted on an operator set, which checks the views itself.
-            return X  # type: ignore[no-any-return]
-        name, one = _one_matrix(X)
+            # Fitted on an operator set, which knows the number of features.
+            return {view.name: view for view in check_views_like(X, self.view_names_, "X")}
+        name, one = one_matrix(X)
         if one is not None and (self.n_views_in_ == 1 or self.view_slices is not None):
-            return _split(self, one, self.view_names_[0] if name is None else name, is_new=True)
+            return split_matrix(self, one, self.view_names_[0] if name is None else name, is_new=True)
         given = check_views_like(X, self.view_names_, "X")
         by_name = (
             {str(key): view for key, view in X.items()} if is_named(X) else dict(zip(self.view_names_, X, strict=True))
@@ -127,13 +127,13 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         for view, width in zip(given, self._widths, strict=True):
             if view.data.shape[1] != width:
                 raise ValueError(f"X ({view.name}): expected {width} features, got {view.data.shape[1]}")
-            columns, expected = _columns(by_name[view.name]), self._columns.get(view.name)
+            columns, expected = columns_of(by_name[view.name]), self._columns.get(view.name)
             if columns is not None and expected is not None and columns != expected:
                 wrong = next(c for c, e in zip(columns, expected, strict=True) if c != e)
                 raise ValueError(
                     f"X ({view.name}): expected the columns of fit in their order, got {wrong!r} elsewhere"
                 )
-        return {view.name: view.data for view in given}
+        return {view.name: view for view in given}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -142,8 +142,22 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Fit and return the coordinates of the training samples."""
-        coordinates: NDArray[Any] = self.fit(X).embedding_
-        return coordinates
+        return self._with_labels(self.fit(X, y).embedding_, X)
+
+    def _with_labels(self, coordinates: NDArray[Any], X: Any) -> NDArray[Any]:
+        """Return coordinates as a data frame with the row labels of several views, if pandas output is set.
+
+        scikit-learn sets the names of the columns, and labels the rows if X is one data frame.
+        """
+        if _get_output_config("transform", self)["dense"] != "pandas" or isinstance(X, OperatorSet):
+            return coordinates
+        index = row_labels(X.values() if is_named(X) else X if isinstance(X, (list, tuple)) else [X])
+        if index is None:
+            return coordinates
+        from pandas import DataFrame
+
+        labelled: Any = DataFrame(coordinates, index=index)
+        return labelled  # type: ignore[no-any-return]
 
     @property
     def _n_features_out(self) -> int:
@@ -169,80 +183,4 @@ class InductiveEmbedder(Embedder):
         (n_new, n_components) array
         """
         views = self._new_views(X)
-        coordinates: NDArray[Any] = self.geometry_.transform(views, n_jobs=self.n_jobs)
-        return coordinates
-
-
-def _one_matrix(X: Any) -> tuple[str | None, Any]:
-    """Return name, if any, and array of a single view, or (None, None) for several."""
-    if is_named(X):
-        return next(((str(name), view) for name, view in X.items()), (None, None)) if len(X) == 1 else (None, None)
-    if not isinstance(X, (list, tuple)):
-        return None, X
-    # A list of lists of numbers is one array; a list of arrays is a list of views.
-    if X and all(isinstance(row, (list, tuple)) and np.ndim(row[:1]) == 1 for row in X):
-        return None, X
-    return None, X[0] if len(X) == 1 else None
-
-
-def _read(estimator: MultiViewEstimator, X: Any) -> dict[str, Matrix]:
-    """Return several views, checked."""
-    views = {view.name: view.data for view in check_views(X, "X")}
-    columns = zip(views, map(_columns, X.values() if is_named(X) else X), strict=True)
-    estimator._columns = {name: names for name, names in columns if names is not None}
-    estimator.n_features_in_ = sum(int(view.shape[1]) for view in views.values())
-    if hasattr(estimator, "feature_names_in_"):
-        # Set by an earlier fit on a data frame.
-        del estimator.feature_names_in_
-    return views
-
-
-def _split(estimator: MultiViewEstimator, X: Any, name: str | None, *, is_new: bool = False) -> dict[str, Matrix]:
-    """Return the views of one 2-D array, checked by scikit-learn's rules."""
-    refuse_mask(X, "X")
-    whole = validate_data(
-        estimator,
-        X,
-        reset=not is_new,
-        accept_sparse="csr",
-        dtype=(np.float64, np.float32),
-        ensure_min_samples=1 if is_new else 2,
-    )
-    if sparse.issparse(whole):
-        whole = sparse.csr_array(whole)
-    slices = estimator.view_slices
-    if slices is None:
-        slices = {name or "view 0": slice(None)}
-    elif not isinstance(slices, (Mapping, list, tuple)) or not len(slices):
-        raise TypeError(f"view_slices: expected a list or dict of slices, got {slices!r}")
-    named = slices if isinstance(slices, Mapping) else {f"view {v}": columns for v, columns in enumerate(slices)}
-    check_names([str(name) for name in named], "view_slices")
-    chosen = {str(name): _column_numbers(columns, whole.shape[1], str(name)) for name, columns in named.items()}
-    if not is_new:
-        names = getattr(estimator, "feature_names_in_", None)
-        estimator._columns = (
-            {} if names is None else {name: names[columns].tolist() for name, columns in chosen.items()}
-        )
-    return {name: whole[:, columns] for name, columns in chosen.items()}
-
-
-def _column_numbers(columns: Any, d: int, name: str) -> Any:
-    """Return a slice, or an array of column numbers, that selects at least one of `d` columns."""
-    expected = f"view_slices ({name}): expected a slice, a (start, stop) pair or a list of numbers below {d}"
-    if isinstance(columns, tuple) and len(columns) == 2:
-        columns = slice(*columns)
-    try:
-        selected = np.arange(d)[columns]
-    except (IndexError, TypeError, ValueError):
-        raise ValueError(f"{expected}, got {columns!r}") from None
-    # NumPy clips slices at the ends; a view that is shorter than intended would go unnoticed.
-    ends = (columns.start or 0, columns.stop or 0) if isinstance(columns, slice) else (0,)
-    if np.ndim(selected) != 1 or not len(selected) or max(ends) > d or min(ends) < -d:
-        raise ValueError(f"{expected}, got {columns!r}")
-    return columns if isinstance(columns, slice) else selected
-
-
-def _columns(view: Any) -> list[str] | None:
-    """Return the names of the columns of a data frame."""
-    columns = getattr(view, "columns", None)
-    return None if columns is None else [str(column) for column in columns]
+        return self._with_labels(self.geometry_.transform(views, n_jobs=self.n_jobs), X)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -39,7 +39,7 @@ class GraphParameters:
             "anisotropy": used.anisotropy,
             "joint": "auto" if used.joint and Scoring.of(quality).features is None else False,
         }
-        return {name: default[name] if _is_auto(value) else value for name, value in asdict(self).items()}
+        return {name: default[name] if is_auto(value) else value for name, value in vars(self).items()}
 
 
 def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
@@ -59,5 +59,6 @@ def view_parameters(given: Mapping[str, Any]) -> GraphParameters:
     return GraphParameters(**{name: given[name] for name in ("n_neighbors", "kernel", "anisotropy", "joint")})
 
 
-def _is_auto(value: Any) -> bool:
+def is_auto(value: Any) -> bool:
+    """Return whether a parameter is "auto"; an array, which compares by item, is not."""
     return isinstance(value, str) and value == "auto"

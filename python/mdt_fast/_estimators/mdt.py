@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -14,14 +13,16 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from .._clusters.new_samples import labels_at, memberships_at
 from .._geometry.embedding import WEIGHTINGS
-from .._operators.operator_set import OperatorSet
+from .._operators.data_checks import warn_of_data
+from .._operators.operator_set import MAX_POWER, OperatorSet
 from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
-from .._support.warnings import DegenerateClustersWarning
+from .._support.warnings import DegenerateClustersWarning, warn_user
 from .base import InductiveEmbedder, MultiViewEstimator
-from .graphs import view_parameters
+from .graphs import is_auto, view_parameters
+from .inputs import refuse_views_as_y
 from .pipeline import Fit, FitSettings, fit_operators
 
 # Members that can be added to the walks of the views by name.
@@ -69,6 +70,9 @@ class SearchEstimator(MultiViewEstimator):
         for name in ("confidence_", "graph_parameters_"):
             self.__dict__.pop(name, None)
         self.operators_ = _with_members(self._build(X), self.members)
+        if self.n_clusters is not None and not is_auto(self.n_clusters):
+            check_integer("n_clusters", self.n_clusters, minimum=1, maximum=self.operators_.n_samples - 1)
+        warn_of_data(self.operators_)
         if hasattr(self, "graph_parameters_"):
             # What "auto" decided.
             self.graph_parameters_["joint"] = self.operators_.joint is not None
@@ -223,6 +227,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
         MDT
             The fitted estimator.
         """
+        refuse_views_as_y(y)
         check_integer("n_components", self.n_components, minimum=1)
         strategy = make_strategy(self.strategy)
         if not strategy.finds_trajectory:
@@ -353,6 +358,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         MDTClustering
             The fitted estimator.
         """
+        refuse_views_as_y(y)
         check_integer("n_init", self.n_init, minimum=1)
         found = self._fit(X, quality=self.quality, with_labels=True)
         assert found.labelling is not None
@@ -365,6 +371,11 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         self._warn_of_degenerate_clusters()
         return self
 
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int32]:
+        """Fit and return the clusters of the training samples."""
+        labels: NDArray[np.int32] = self.fit(X, y).labels_
+        return labels
+
     def _warn_of_degenerate_clusters(self) -> None:
         sizes = np.bincount(self.labels_)
         if not 2 <= len(sizes) < len(self.labels_):
@@ -372,11 +383,10 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         how = {"t": self.t_, "random_state": self.random_state, "n_jobs": self.n_jobs}
         if is_degenerate(self.operators_, self.labels_, **how):
             share = sizes.max() / sizes.sum()
-            warnings.warn(
+            warn_user(
                 f"one cluster holds {share:.0%} of the samples, although the views support a more even division; "
                 "compare other numbers of clusters, and see view_report",
                 DegenerateClustersWarning,
-                stacklevel=3,
             )
 
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -453,5 +463,5 @@ def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:
         if isinstance(member, str):
             ops = _MEMBERS[check_choice("members", member, list(_MEMBERS))](ops)
         else:
-            ops = ops.with_powers([check_integer("members", member, minimum=1)])
+            ops = ops.with_powers([check_integer("members", member, minimum=1, maximum=MAX_POWER)])
     return ops

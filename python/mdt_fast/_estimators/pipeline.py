@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
 
 from .._clusters.labels import Labelling, choose_labels
@@ -20,6 +21,7 @@ from .._search.search import search
 from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Mean
 from .._support.warnings import OperatorWarning
+from .graphs import is_auto
 
 T = TypeVar("T")
 
@@ -90,16 +92,16 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         return found
 
     strategy, scoring, n_clusters, t = make_strategy(how.strategy), Scoring.of(how.quality), how.n_clusters, how.t
-    if n_clusters == 1:
+    if isinstance(n_clusters, Integral) and not isinstance(n_clusters, bool) and n_clusters == 1:
         # Scores of labels need two clusters; the contrastive loss needs none.
         n_clusters, strategy = None, strategy if strategy.finds_trajectory else Mean()
         scoring = replace(scoring, quality="contrastive", features=None)
     scoring = scoring.with_defaults(tol=how.tol, n_components=how.n_components)
     selection = None
-    if t == "auto" and strategy.needs_time:
+    if is_auto(t) and strategy.needs_time:
         selection = stage("diffusion time", lambda: select_time(ops, n_jobs=how.n_jobs))
         t = selection.t
-    if n_clusters == "auto":
+    if is_auto(n_clusters):
         seeded = {"random_state": how.random_state, "n_jobs": how.n_jobs}
         n_clusters = stage("number of clusters", lambda: select_n_clusters(ops, t=t, **seeded)).n_clusters
     result = stage(

@@ -95,7 +95,7 @@ class Embedding:
             The coordinates.
         """
         operators = self.trajectory.operators
-        rows = operators.new_rows(Xs, affinities=affinities, n_jobs=n_jobs)
+        rows = operators._rows_of(Xs, "Xs", affinities, n_jobs)
         return functions_at(rows, self.trajectory, self.functions)
 
 
@@ -222,7 +222,10 @@ def embed(
 def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
     if start is None:
         return None
-    block = np.asarray(start)
+    try:
+        block = np.asarray(start)
+    except ValueError:
+        raise ValueError("start: expected rows of one length, got rows of different lengths") from None
     n = W.operators.n_samples
     if block.ndim != 2 or block.shape[0] != n or not block.shape[1]:
         raise ValueError(f"start: expected an array of shape ({n}, m), got {block.shape}")

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from .._support.memory import require
 from .approximate import is_search
+from .frozen import freeze
 from .settings import ViewSettings
 from .views import Matrix, View
 
@@ -73,8 +74,9 @@ class JointView:
         if any(sparse.issparse(part) for part in parts):
             joined: Any = sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
             joined.sort_indices()
-            return View(JOINT, joined)
-        return View(JOINT, np.hstack(parts))
+        else:
+            joined = np.hstack(parts)
+        return View(JOINT, freeze(joined), views[0].argument)
 
 
 def joint_settings(views: Sequence[View], settings: Sequence[ViewSettings]) -> ViewSettings:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .neighbors import NeighborGraph
+from .views import View
 
 KERNELS = ("gaussian", "laplacian", "correlation", "adaptive", "binary")
 
@@ -42,11 +43,12 @@ class KernelShape:
 # Distances in the unit of extreme data may leave the range of double precision; the limits 0 and
 # infinity are then correct.
 @np.errstate(over="ignore", under="ignore")
-def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: bool, name: str) -> KernelShape:
+def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: bool, view: View) -> KernelShape:
     """Return the shape and the widths of a kernel on a graph."""
+    name = view.name
     finite = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
     if not len(finite):
-        raise ValueError(f"Xs ({name}): expected some distinct samples, got no positive distance at all")
+        raise ValueError(f"{view.label}: expected some distinct samples, got no positive distance at all")
     if callable(kernel):
         return _given_shape(kernel, graph, name)
     if kernel == "binary":
@@ -75,7 +77,12 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
 
 def call_kernel(kernel: Callable[..., Any], distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     """Return the affinities of a callable kernel, which gets a copy of the distances."""
-    values = np.asarray(kernel(distances.copy()), dtype=np.float64)
+    try:
+        values = np.asarray(kernel(distances.copy()), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"kernel ({name}): expected a function of distances that returns numbers, got: {error}"
+        ) from error
     if values.shape != distances.shape:
         raise ValueError(
             f"kernel ({name}): expected affinities of the shape {distances.shape} of the distances, got {values.shape}"
@@ -99,7 +106,10 @@ def _resolve_bandwidth(bandwidth: Any, graph: NeighborGraph, max_min: float, nam
     if isinstance(bandwidth, str):
         return float(np.ldexp(max_min, graph.exponent)), max_min
     if callable(bandwidth):
-        bandwidth = bandwidth(graph.to_csr())
+        try:
+            bandwidth = bandwidth(graph.to_csr())
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"bandwidth ({name}): expected a function of a graph, got: {error}") from error
     sigma = _check_positive(bandwidth, graph.n_samples, name)
     scaled = np.ldexp(sigma, -graph.exponent)
     return (sigma, scaled) if sigma.ndim else (float(sigma), float(scaled))
@@ -119,7 +129,10 @@ def check_bandwidth(bandwidth: Any, n_samples: int, name: str) -> None:
 
 def _check_positive(bandwidth: Any, n_samples: int, name: str) -> NDArray[np.float64]:
     """Return one positive number, or one for each sample, as an array."""
-    found = np.asarray(bandwidth)
+    try:
+        found = np.asarray(bandwidth)
+    except ValueError:
+        raise ValueError(f"bandwidth ({name}): expected a number or one per sample, got {bandwidth!r}") from None
     if found.dtype.kind not in "iuf":
         raise TypeError(f"bandwidth ({name}): expected a number or an array of one per sample, got {bandwidth!r}")
     if found.shape not in ((), (n_samples,)):

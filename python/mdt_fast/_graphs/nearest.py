@@ -66,7 +66,7 @@ def nearest_neighbors(
     >>> indices.ravel(), distances.ravel()
     (array([1, 0, 1], dtype=int32), array([1., 1., 2.]))
     """
-    (view,) = check_views([X])
+    (view,) = check_views([X], "X")
     check_choice("metric", metric, METRICS[:-1])
     k = check_integer("n_neighbors", n_neighbors, minimum=1, maximum=view.n_samples - 1)
     if not is_search(method):
@@ -83,18 +83,18 @@ def search_table(
     """Search the neighbours of every sample by its features."""
     X: Any = view.data
     effort = find_effort(neighbors, view, metric)
-    if effort is not None:
-        return _core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads)
-    if sparse.issparse(X) and metric == "correlation":
+    if effort is None and sparse.issparse(X) and metric == "correlation":
         # Rows without their means are not sparse.
-        require(8 * X.shape[0] * X.shape[1], f"Xs ({view.name}): the correlation distance of a sparse view")
+        require(8 * X.shape[0] * X.shape[1], f"{view.label}: the correlation distance of a sparse view")
         X = X.toarray()
     if sparse.issparse(X):
         (X,) = without_empty_columns(X)
     try:
+        if effort is not None:
+            return _core.knn_approximate(X, n_neighbors, metric, effort.recall, seed, n_threads)
         return _core.knn(X, n_neighbors, metric, "auto", n_threads)
     except ValueError as error:
-        raise ValueError(f"Xs ({view.name}): {error}") from None
+        raise ValueError(f"{view.label}: {error}") from None
 
 
 def sort_distances(view: View, n_neighbors: int) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]:
@@ -103,7 +103,7 @@ def sort_distances(view: View, n_neighbors: int) -> tuple[NDArray[np.int32], NDA
     These are indices and distances, as of :func:`nearest_neighbors`, and the smallest positive
     distance of each sample; infinity if there is none.
     """
-    X, n, name = view.data, view.n_samples, f"Xs ({view.name})"
+    X, n, name = view.data, view.n_samples, view.label
     if (row := first_true(np.diagonal(X) != 0)) is not None:
         raise ValueError(f"{name}: expected distance 0 from a sample to itself, got {X[row, row]} at row {row}")
     if (X < 0).any():

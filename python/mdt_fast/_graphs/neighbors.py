@@ -72,6 +72,13 @@ class NeighborGraph:
         """Return the distance of each sample to its last neighbour."""
         return self._reduce_rows(np.maximum)
 
+    def nearest(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the nearest neighbour of each sample and its distance, if all samples have equally many."""
+        table = self.distances.reshape(self.n_samples, -1)
+        chosen = table.argmin(axis=1)
+        rows = np.arange(self.n_samples)
+        return self.indices.reshape(table.shape)[rows, chosen], table[rows, chosen]
+
     def n_duplicates(self) -> int:
         """Return the number of samples that coincide with one of their neighbours."""
         return int(np.count_nonzero((self._reduce_rows(np.minimum) == 0) & (np.diff(self.indptr) > 0)))
@@ -86,7 +93,7 @@ def find_neighbors(
     if metric != "precomputed":
         found = search_table(view, n_neighbors, metric, neighbors, seed, n_threads)
         return NeighborGraph.from_table(found.indices, found.distances, found.nearest_positive, found.exponent)
-    n, shape, name = view.n_samples, view.data.shape, f"Xs ({view.name})"
+    n, shape, name = view.n_samples, view.data.shape, view.label
     if shape != (n, n):
         raise ValueError(f"{name}: expected a square matrix of distances for metric='precomputed', got {shape}")
     if sparse.issparse(view.data):

@@ -2,13 +2,12 @@
 
 The row of a new sample is computed as that of a training sample: distances to the training samples,
 the kernel, both directions combined, division by the sum. A TrainingView stores what this needs:
-the training samples by reference, and a few numbers for each of them.
+the training samples, which nobody can change, and a few numbers for each of them.
 """
 
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,12 +20,14 @@ from scipy import sparse
 from .. import _core
 from .._support.csr import to_parts, to_scipy, without_empty_columns
 from .._support.memory import require
-from .._support.warnings import OperatorWarning
+from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
 from .approximate import is_search
+from .frozen import immutable
 from .joint import JointView
 from .kernels import Bandwidth, KernelShape, call_kernel
 from .nearest import scale_distances
 from .neighbors import NeighborGraph
+from .remoteness import is_far, remoteness, usual_radius
 from .settings import ViewSettings
 from .views import Matrix, View, check_views_like
 
@@ -56,6 +57,9 @@ class TrainingView:
     kernel: Callable[..., Any] | None
     symmetrize: str
     densities: NDArray[np.float64] | None
+    # The 0.9 quantile of the radii, and the number of samples that are far from all others.
+    usual_radius: float
+    n_far: int
 
     @classmethod
     def of(
@@ -68,12 +72,15 @@ class TrainingView:
         if graph.last is None or not is_search(settings.neighbors) or settings.metric == "precomputed":
             return None
         positive = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
+        radii, nearest, distances = graph.farthest(), *graph.nearest()
+        usual = usual_radius(radii)
         return cls(
-            data=view.data, metric=settings.metric, n_neighbors=int(graph.indptr[1]), radii=graph.farthest(),
+            data=immutable(view.data), metric=settings.metric, n_neighbors=int(graph.indptr[1]), radii=radii,
             last=graph.last, exponent=graph.exponent, shape=shape.shape, widths=shape.widths,
             fallback_width=float(positive.max()) if settings.kernel == "adaptive" else None,
             kernel=settings.kernel if callable(settings.kernel) else None, symmetrize=settings.symmetrize,
-            densities=_core.density_factors(**how) if settings.anisotropy else None,
+            densities=_core.density_factors(**how) if settings.anisotropy else None, usual_radius=usual,
+            n_far=int(np.count_nonzero(is_far(distances, nearest, radii, usual))),
         )  # fmt: skip
 
     def __copy__(self) -> TrainingView:
@@ -100,38 +107,72 @@ class TrainingView:
             self.__dict__[name] = np.require(value, requirements=["C", "A"]) if is_array else value
 
 
-def transition_rows(
+@dataclass(frozen=True)
+class NewView:
+    """New samples in one view: their edges to the training samples, with distances."""
+
+    view: View
+    training: TrainingView
+    found: _core.CrossTable
+
+    def distances(self) -> NDArray[np.float64]:
+        """Return the distance of each new sample to the nearest training sample, to which it has an edge."""
+        edges = self.found.edges
+        return np.asarray(np.minimum.reduceat(edges.values, edges.indptr[:-1]))
+
+    def remoteness(self) -> NDArray[np.float64]:
+        """Return the remoteness of each new sample."""
+        return remoteness(self.distances(), self.found.nearest, self.training.radii)
+
+    def is_far(self) -> NDArray[np.bool_]:
+        """Return whether each new sample is far from all training samples."""
+        return is_far(self.distances(), self.found.nearest, self.training.radii, self.training.usual_radius)
+
+
+def connect(
     Xs_new: Any,
     names: Sequence[str],
-    training: Sequence[TrainingView | None],
+    training: Sequence[TrainingView],
     joint: JointView | None,
     n_threads: int,
-) -> list[sparse.csr_array]:
-    """Return the transition rows of new samples in each view, the joint view included."""
-    # Checks that need no samples come first.
-    known = [_check_training(each, name) for each, name in zip(training, names, strict=True)]
-    views = check_new_views(Xs_new, names, known, joint)
-    return [_rows_of_view(old, view, n_threads) for old, view in zip(known, views, strict=True)]
-
-
-def check_new_views(
-    Xs_new: Any, names: Sequence[str], training: Sequence[TrainingView], joint: JointView | None
-) -> list[View]:
-    """Return the views of new samples, with the features of the training views; the joint view last."""
-    views = check_views_like(Xs_new, names if joint is None else names[:-1], "Xs_new")
+    argument: str = "Xs_new",
+) -> list[NewView]:
+    """Search the edges of new samples in each view, the joint view included."""
+    views = check_views_like(Xs_new, names if joint is None else names[:-1], argument)
     for view, old in zip(views, training, strict=joint is None):
         expected, got = old.data.shape[1], view.data.shape[1]
         if got != expected:
-            raise ValueError(f"Xs_new ({view.name}): expected {expected} features, as in training, got {got}")
-    return views if joint is None else [*views, joint.join(views)]
+            raise ValueError(f"{view.label}: expected {expected} features, as in training, got {got}")
+    if joint is not None:
+        views = [*views, joint.join(views)]
+    return [NewView(view, old, _find_edges(old, view, n_threads)) for old, view in zip(training, views, strict=True)]
 
 
-def find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
-    """Return the edges from new samples to training samples of one view, with their distances."""
-    try:
-        return _search_edges(training, view, n_threads)
-    except ValueError as error:
-        raise ValueError(f"Xs_new ({view.name}): {error}") from None
+def transition_rows(new_views: Sequence[NewView], n_threads: int) -> list[sparse.csr_array]:
+    """Return the transition rows of new samples in each view."""
+    return [_rows_of_view(each.training, each.view, each.found, n_threads) for each in new_views]
+
+
+def warn_of_far(new_views: Sequence[NewView]) -> None:
+    """Warn once if new samples are so far from all training samples that predictions mean nothing."""
+    far = np.column_stack([each.is_far() for each in new_views])
+    rows = np.flatnonzero(far.any(axis=1))
+    if len(rows):
+        view = new_views[int(far[rows[0]].argmax())].view.name
+        warn_user(
+            f"{len(rows)} of {len(far)} new samples are far from all training samples, and what is predicted for them "
+            f"means little (the first is row {rows[0]}, in {view}); see remoteness",
+            RemoteSamplesWarning,
+        )
+
+
+def check_training(
+    training: Sequence[TrainingView | None], names: Sequence[str], argument: str = "Xs_new", *, need_rows: bool = True
+) -> list[TrainingView]:
+    """Return the training views if new samples have distances to all, and transition rows on demand."""
+    return [
+        _check_training(each, f"{argument} ({name})", need_rows) for each, name in zip(training, names, strict=True)
+    ]
 
 
 def normalize_affinities(
@@ -162,12 +203,13 @@ def normalize_affinities(
     return rows
 
 
-def _check_training(training: TrainingView | None, name: str) -> TrainingView:
-    """Return the training view if new samples can be connected to it."""
+def _check_training(training: TrainingView | None, name: str, need_rows: bool) -> TrainingView:
     instead = "use new_rows(affinities=[...]) with an (M, N) matrix of cross-affinities for each view"
     if training is None:
         expected = "a view built from features by a neighbour search"
-        got = "one made from a given matrix or graph"
+        got = "one made from a given matrix or graph, which has no distances"
+    elif not need_rows:
+        return training
     elif isinstance(training.widths, np.ndarray) and training.fallback_width is None:
         expected = "a view whose bandwidth is one number or adaptive"
         got = "one bandwidth for each training sample, which new samples do not have"
@@ -176,11 +218,10 @@ def _check_training(training: TrainingView | None, name: str) -> TrainingView:
         got = "a set that lost its kernel when it was pickled"
     else:
         return training
-    raise ValueError(f"Xs_new ({name}): expected {expected}, got {got}; {instead}")
+    raise ValueError(f"{name}: expected {expected}, got {got}; {instead}")
 
 
-def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.csr_array:
-    found = find_edges(training, view, n_threads)
+def _rows_of_view(training: TrainingView, view: View, found: _core.CrossTable, n_threads: int) -> sparse.csr_array:
     edges = found.edges
     if training.kernel is not None:
         affinities = _kernel_by_rows(training, edges, view.name)
@@ -194,13 +235,19 @@ def _rows_of_view(training: TrainingView, view: View, n_threads: int) -> sparse.
     )  # fmt: skip
     isolated = made.without_affinity
     if len(isolated):
-        warnings.warn(
+        warn_user(
             f"{view.name}: {len(isolated)} new samples have no affinity to any training sample (the first is row "
             f"{isolated[0]}); each moves to the nearest one",
             OperatorWarning,
-            stacklevel=4,
         )
     return to_scipy(made.rows, len(training.radii))
+
+
+def _find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
+    try:
+        return _search_edges(training, view, n_threads)
+    except ValueError as error:
+        raise ValueError(f"{view.label}: {error}") from None
 
 
 def _search_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
@@ -209,12 +256,12 @@ def _search_edges(training: TrainingView, view: View, n_threads: int) -> _core.C
     how: dict[str, Any] = {"radii": training.radii, "last": training.last, "k": training.n_neighbors}
     how |= {"metric": training.metric, "n_threads": n_threads}
     if sparse.issparse(X) and training.metric == "correlation":
-        require(8 * X.shape[0] * X.shape[1], f"Xs_new ({view.name}): the correlation distance of a sparse view")
+        require(8 * X.shape[0] * X.shape[1], f"{view.label}: the correlation distance of a sparse view")
         X = X.toarray()
     if sparse.issparse(X):
         return _core.cross_knn(*without_empty_columns(X, sparse.csr_array(new)), **how)
     if sparse.issparse(new):
-        require(8 * new.shape[0] * new.shape[1], f"Xs_new ({view.name}): sparse new samples of a dense view")
+        require(8 * new.shape[0] * new.shape[1], f"{view.label}: sparse new samples of a dense view")
         new = new.toarray()
     return _core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), **how)
 

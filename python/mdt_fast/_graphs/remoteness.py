@@ -21,58 +21,50 @@ limit                    held out  spread  added noise
 
 "One radius for all" is the 0.99 quantile of ``r``. With 3 % outliers among the training samples it
 finds 4 % of the spread samples; the local radius finds all.
+
+Predictions warn of samples that are far by two measures, so that the warning is never issued for
+ordinary data: their distance exceeds `FAR` times the local radius, which is small within a dense
+clump, and `FAR` times the 0.9 quantile of all radii. Of samples that were held out (a fifth of each
+of 41 data sets and preparations, three times) none is far, and the largest value of the smaller quotient is 2.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .joint import JointView
-from .new_rows import TrainingView, check_new_views, find_edges
-
 # A sample with a larger value in some view is far from all training samples.
 REMOTE: Final = 1.5
+# A sample with larger quotients by both measures is so far that its prediction means nothing.
+FAR: Final = 5.0
 
 
 def remoteness(
-    Xs_new: Any,
-    names: Sequence[str],
-    training: Sequence[TrainingView | None],
-    joint: JointView | None,
-    n_threads: int,
+    distances: NDArray[np.float64], nearest: NDArray[np.int32], radii: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the remoteness of M new samples in each of V views, an (M, V) array."""
-    known = [_check_training(each, name) for each, name in zip(training, names, strict=True)]
-    views = check_new_views(Xs_new, names, known, joint)
-    columns = []
-    for old, view in zip(known, views, strict=True):
-        found = find_edges(old, view, n_threads)
-        # Every new sample has an edge to its nearest training sample.
-        distances = np.minimum.reduceat(found.edges.values, found.edges.indptr[:-1])
-        columns.append(_ratio(distances, _positive(old.radii)[found.nearest]))
-    return np.column_stack(columns)
-
-
-def _check_training(training: TrainingView | None, name: str) -> TrainingView:
-    if training is None:
-        raise ValueError(
-            f"Xs_new ({name}): expected a view built from features by a neighbour search, got one made from a given "
-            "matrix or graph, which has no distances"
-        )
-    return training
-
-
-def _positive(radii: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace the radius 0 of samples that coincide with all neighbours by the median radius."""
-    positive = radii[radii > 0]
-    return np.where(radii > 0, radii, np.median(positive) if len(positive) else 0.0)
-
-
-def _ratio(distances: NDArray[np.float64], radii: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the quotient; for a radius 0 it is 0 at distance 0 and inf elsewhere."""
+    """Return the distance of each sample to its nearest one, over the radius of that one."""
+    own = radii[nearest]
+    if not own.all():
+        # Samples that coincide with all their neighbours have no radius; they take the median.
+        positive = radii[radii > 0]
+        own = np.where(own > 0, own, np.median(positive) if len(positive) else 0.0)
+    # Without any radius: 0 at distance 0 and inf elsewhere.
     where = np.where(distances > 0, np.inf, 0.0)
-    return np.asarray(np.divide(distances, radii, out=where, where=radii > 0))
+    return np.asarray(np.divide(distances, own, out=where, where=own > 0))
+
+
+def usual_radius(radii: NDArray[np.float64]) -> float:
+    """Return the 0.9 quantile of the positive radii; infinity if there are none."""
+    positive = radii[radii > 0]
+    return float(np.quantile(positive, 0.9)) if len(positive) else np.inf
+
+
+def is_far(
+    distances: NDArray[np.float64], nearest: NDArray[np.int32], radii: NDArray[np.float64], usual: float
+) -> NDArray[np.bool_]:
+    """Return whether each sample is far from its nearest one by both measures."""
+    far = distances > FAR * usual
+    far[far] = remoteness(distances[far], nearest[far], radii) > FAR
+    return far

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from .._support.arguments import check_choice, check_integer, check_number
@@ -68,6 +69,9 @@ def check_settings(views: Sequence[View], **arguments: Any) -> list[ViewSettings
 
 def _of_view(name: str, value: Any, v: int, names: list[str]) -> Any:
     """Return the value of an argument for view `v`."""
+    if isinstance(value, np.ndarray) and name not in ("bandwidth", "neighbors"):
+        # One value, or one for each view; an array of widths or of neighbours is a single value.
+        value = value.tolist()
     # A tuple also has one value for each view, unless it is a single value: a pair of arrays.
     is_pair = name == "neighbors" and isinstance(value, tuple) and len(value) == 2
     is_sequence = isinstance(value, list) or (isinstance(value, tuple) and (not is_pair or _holds_graphs(value)))

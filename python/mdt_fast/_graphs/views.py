@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,6 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._support.arguments import first_true
+from .frozen import freeze
+from .readable import MATRIX, check_columns, check_readable, column_names, read_array
+from .row_labels import check_row_labels
 
 # A dense array or a SciPy csr_array; SciPy has no type annotations.
 Matrix: TypeAlias = Any
@@ -21,6 +23,13 @@ class View:
 
     name: str
     data: Matrix
+    # The argument in which the user gave the view.
+    argument: str = "Xs"
+
+    @property
+    def label(self) -> str:
+        """The view as messages name it."""
+        return f"{self.argument} ({self.name})"
 
     @property
     def n_samples(self) -> int:
@@ -36,7 +45,7 @@ def check_views(Xs: Any, argument: str = "Xs") -> list[View]:
     check_names([name for name, _ in pairs], argument)
     views = _check_pairs(pairs, argument)
     for view in views:
-        check_samples(view, argument)
+        check_samples(view)
     return views
 
 
@@ -65,44 +74,23 @@ def _named_pairs(given: Any, argument: str) -> list[tuple[str, Any]]:
         return [(str(name), X) for name, X in given.items()]
     if isinstance(given, (list, tuple)):
         return [(f"view {v}", X) for v, X in enumerate(given)]
-    if sparse.issparse(given) or hasattr(given, "__array__"):
-        return [("view 0", given)]
-    raise TypeError(f"{argument}: expected a list, tuple or dict of 2-D arrays, got {type(given).__name__}")
+    if not sparse.issparse(given):
+        check_readable(given, argument, "a list, tuple or dict of 2-D arrays")
+    return [("view 0", given)]
 
 
 def _check_pairs(pairs: Sequence[tuple[str, Any]], argument: str) -> list[View]:
     """Return the views of named matrices that describe the same samples."""
-    views = [View(name, check_matrix(X, f"{argument} ({name})")) for name, X in pairs]
+    # A View has been checked before, and names the argument of its user.
+    views = [
+        X if isinstance(X, View) else View(name, check_matrix(X, f"{argument} ({name})"), argument) for name, X in pairs
+    ]
     sizes = {view.name: view.n_samples for view in views}
     if len(set(sizes.values())) > 1:
         got = ", ".join(f"{name} has {size}" for name, size in sizes.items())
         raise ValueError(f"{argument}: expected the same number of samples in every view, got {got}")
-    _check_row_order(pairs, argument)
+    check_row_labels(pairs, argument)
     return views
-
-
-def _check_row_order(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
-    """Check that the row labels of pandas frames are in the same order."""
-    indexed = [(name, X.index) for name, X in pairs if hasattr(X, "index") and hasattr(X, "columns")]
-    for (first_name, first), (name, index) in combinations(indexed, 2):
-        if first.equals(index):
-            continue
-        alone = first.symmetric_difference(index)
-        if not len(alone):
-            raise ValueError(
-                f"{argument}: expected rows in one order, got the labels of {first_name} in another order in {name}; "
-                "X.loc[other.index] puts them in order"
-            )
-        if not (_is_default(first) or _is_default(index)):
-            holder = first_name if alone[0] in first else name
-            raise ValueError(
-                f"{argument}: expected one set of row labels in all views, got {alone[0]!r} in {holder} only"
-            )
-
-
-def _is_default(index: Any) -> bool:
-    """Return whether a frame has the default index, which need not match other labels."""
-    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def check_names(names: Sequence[str], argument: str) -> None:
@@ -112,13 +100,13 @@ def check_names(names: Sequence[str], argument: str) -> None:
         raise ValueError(f"{argument}: expected unique names, got {repeated[0]!r} twice")
 
 
-def check_samples(view: View, argument: str) -> None:
+def check_samples(view: View) -> None:
     """Check that a view has at least 2 samples and 1 feature."""
     n, d = view.data.shape
     if n < 2:
-        raise ValueError(f"{argument} ({view.name}): expected at least 2 samples, got {n}")
+        raise ValueError(f"{view.label}: expected at least 2 samples, got {n}")
     if d < 1:
-        raise ValueError(f"{argument} ({view.name}): expected at least 1 feature, got 0 features")
+        raise ValueError(f"{view.label}: expected at least 1 feature, got 0 features")
 
 
 def check_matrix(X: Any, name: str) -> Matrix:
@@ -136,23 +124,32 @@ def check_matrix(X: Any, name: str) -> Matrix:
             row = int(np.searchsorted(rows.indptr, where, side="right")) - 1
             _refuse_non_finite(name, row, int(rows.indices[where]), rows.data[where])
         return rows
-    refuse_mask(X, name)
-    array = np.asarray(X)
-    if array.dtype == object and hasattr(X, "to_numpy"):
-        array = _nullable_columns(X, array)
-    if array.ndim == 0 and not isinstance(X, np.ndarray):
-        raise TypeError(f"{name}: expected a 2-D array (samples, features), got {type(X).__name__}")
+    array = _read(X, name)
     _check_dtype(array.dtype, name)
     if array.ndim != 2:
         hint = "; a single feature is X.reshape(-1, 1)" if array.ndim == 1 else ""
         raise ValueError(f"{name}: expected a 2-D array (samples, features), got {array.ndim}-D{hint}")
+    shared = array
     array = np.require(array, _float_type(array.dtype), ["C", "A"])
     # A sum is finite only if all its terms are. Sums may overflow, so a second test is exact.
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(array.sum())
     if suspicious and not np.isfinite(array).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        _refuse_non_finite(name, row, column, array[row, column])
+        _refuse_non_finite(name, row, column, array[row, column], column_names(X))
+    return array if array is shared else freeze(array)
+
+
+def _read(X: Any, name: str) -> NDArray[Any]:
+    """Return `X` as an array of any type and number of dimensions."""
+    check_readable(X, name)
+    refuse_mask(X, name)
+    check_columns(X, name)
+    array = read_array(X, name)
+    if array.dtype == object and hasattr(X, "to_numpy"):
+        array = _nullable_columns(X, array)
+    if array.ndim == 0 and not isinstance(X, np.ndarray):
+        raise TypeError(f"{name}: expected {MATRIX}, got {type(X).__name__}")
     return array
 
 
@@ -179,5 +176,6 @@ def _check_dtype(dtype: np.dtype[Any], name: str) -> None:
         raise TypeError(f"{name}: expected real numbers, got dtype {dtype}")
 
 
-def _refuse_non_finite(name: str, row: int, column: int, value: Any) -> None:
-    raise ValueError(f"{name}: expected finite numbers, got {value} at row {row}, column {column}")
+def _refuse_non_finite(name: str, row: int, column: int, value: Any, names: list[Any] | None = None) -> None:
+    label = f" ({names[column]!r})" if names is not None and isinstance(names[column], str) else ""
+    raise ValueError(f"{name}: expected finite numbers, got {value} at row {row}, column {column}{label}")

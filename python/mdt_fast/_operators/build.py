@@ -44,8 +44,8 @@ def build_operators(
     ----------
     Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
         The views; rows are the same samples in every view. A single 2-D array is one view. The
-        result refers to the views, for rows of new samples, and does not copy contiguous arrays of
-        floats.
+        result holds a copy of them for new samples. A read-only array, such as a memory map in mode
+        "r", is not copied, and its file must not change.
     n_neighbors : "log" or int, default="log"
         Number of other samples joined to each sample; "log" is ``ceil(ln N)``, clamped to
         ``[1, N - 1]``. An integer does not count the sample itself, with any preset.
@@ -136,12 +136,17 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
     for view, setting in zip(views, settings, strict=True):
         n_others = setting.count_neighbors(view.n_samples, published)
         graph = find_neighbors(view, n_others, setting.metric, setting.neighbors, seed, threads)
-        shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view.name)
+        shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view)
         edges = _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values)
         how: dict[str, Any] = {"graph": edges, "kernel": shape.shape, "widths": shape.widths}
         how |= {"diagonal": shape.diagonal, "symmetrize": setting.symmetrize, "anisotropy": setting.anisotropy}
         how["n_threads"] = threads
-        transitions.append(_core.Transition.from_graph(single_precision=single_precision, **how))
+        try:
+            transitions.append(_core.Transition.from_graph(single_precision=single_precision, **how))
+        except ValueError as error:
+            argument = "kernel" if callable(setting.kernel) else "anisotropy" if setting.anisotropy else view.argument
+            cause = f"{argument} ({view.name})"
+            raise ValueError(f"{cause}: {error}") from None
         bandwidths.append(shape.bandwidth)
         duplicates.append(graph.n_duplicates())
         training.append(TrainingView.of(view, setting, graph, shape, how))

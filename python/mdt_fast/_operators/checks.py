@@ -11,14 +11,13 @@ from scipy.sparse.csgraph import connected_components
 
 from .._support.tables import aligned
 from .._support.warnings import OperatorWarning
+from .data_checks import NEAR_IDENTITY, data_findings, stays_put
 
 if TYPE_CHECKING:
     from scipy import sparse
 
     from .operator_set import OperatorSet
 
-# A walk whose mean self-probability is at least this large hardly mixes.
-_NEAR_IDENTITY = 0.99
 _ROW_TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
@@ -103,7 +102,10 @@ def check_operators(operators: OperatorSet, *, warn: bool) -> CheckReport:
     """Check every member of a set."""
     walks: dict[int, MemberReport] = {}
     members = [_report_member(operators, i, walks) for i in range(len(operators))]
-    found = [warning for member in members for warning in _warnings_of(member, operators.n_samples)]
+    found = []
+    for index, member in enumerate(members):
+        found += _warnings_of(member, operators.n_samples)
+        found += data_findings(operators, index) if index < operators.n_views else []
     if warn:
         for warning in found:
             warnings.warn(warning, OperatorWarning, stacklevel=3)
@@ -124,7 +126,7 @@ def _report_matrix(P: sparse.csr_array, name: str, kind: str, n_duplicates: int 
         mean_self_probability=stays,
         n_components=int(connected_components(P, directed=True, connection="strong", return_labels=False)),
         n_isolated=int(np.count_nonzero(off_diagonal == 0)),
-        near_identity=stays >= _NEAR_IDENTITY,
+        near_identity=stays >= NEAR_IDENTITY,
         n_duplicates=n_duplicates,
     )
 
@@ -166,7 +168,7 @@ def _implicit(
         mean_self_probability=stays,
         n_components=parts,
         n_isolated=isolated,
-        near_identity=stays >= _NEAR_IDENTITY,
+        near_identity=stays >= NEAR_IDENTITY,
         n_duplicates=None,
     )
 
@@ -188,11 +190,7 @@ def _warnings_of(m: MemberReport, n_samples: int) -> list[str]:
         found.append(f"{m.name}: its diagonal has zeros (samples without a self-loop): products may become periodic")
     if m.kind == "identity":
         return found
-    if m.near_identity:
-        found.append(
-            f"{m.name}: a step stays where it is with probability {m.mean_self_probability:.3f}; it is close to the "
-            "identity because the kernel all but vanished: a larger bandwidth or kernel='adaptive' may help"
-        )
+    found += stays_put(m.name, m.mean_self_probability)
     if m.n_components > 1:
         found.append(f"{m.name}: its graph falls into {m.n_components} parts; more neighbours would join them")
     if m.n_isolated:

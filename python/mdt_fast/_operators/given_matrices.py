@@ -41,7 +41,7 @@ def check_square(
         given = list(given.values())
     if sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
         given = [given]
-    if not isinstance(given, (list, tuple, np.ndarray)):
+    if not isinstance(given, (list, tuple, np.ndarray)) or getattr(given, "ndim", 1) == 0:
         raise TypeError(f"{argument}: expected a list of square matrices, got {type(given).__name__}")
     if not len(given):
         raise ValueError(f"{argument}: expected at least one matrix, got none")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from .. import _core
 from .._core import Member
-from .._support.arguments import check_integer, check_number
+from .._support.arguments import check_flag, check_integer, check_number
 from .._support.csr import to_scipy
 from .._support.threads import n_threads
 from .given_matrices import affinity_transitions, check_square, is_single_precision, stochastic_transitions
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory
 
 # Largest accepted exponent: each power is applied step by step.
-_MAX_POWER = 2**20
+MAX_POWER = 2**20
 
 
 class OperatorSet:
@@ -149,7 +149,7 @@ class OperatorSet:
             If a matrix is not square, symmetric and non-negative, or has a row without affinity.
         """
         check_number("anisotropy", anisotropy)
-        matrices, names = check_square(Ks, "Ks", names)
+        matrices, names = check_square(Ks, "Ks", _check_names(names))
         single_precision = is_single_precision(dtype, [K.dtype for K in matrices])
         transitions = affinity_transitions(matrices, float(anisotropy), single_precision, n_jobs)
         return cls._of_views(transitions, names, n_jobs=n_jobs)
@@ -187,7 +187,7 @@ class OperatorSet:
         ValueError
             If a matrix is not square, non-negative and row-stochastic.
         """
-        matrices, names = check_square(Ps, "Ps", names)
+        matrices, names = check_square(Ps, "Ps", _check_names(names))
         single_precision = is_single_precision(dtype, [P.dtype for P in matrices])
         return cls._of_views(stochastic_transitions(matrices, single_precision, n_jobs), names, n_jobs=n_jobs)
 
@@ -270,6 +270,7 @@ class OperatorSet:
         scipy.sparse.csr_array
             The (N, N) transition matrix.
         """
+        index = check_integer("index", index, minimum=0, maximum=len(self.transitions) - 1)
         return to_scipy(self.transitions[index], self.n_samples)
 
     def stored_walks(self, indices: Iterable[int]) -> list[int]:
@@ -367,7 +368,7 @@ class OperatorSet:
         alpha = check_number("alpha", alpha, maximum=1.0)
         exponent = None
         if not isinstance(to, str):
-            exponent = check_integer("to", to, minimum=2, maximum=_MAX_POWER)
+            exponent = check_integer("to", to, minimum=2, maximum=MAX_POWER)
         elif to != "uniform":
             raise ValueError(f"to: expected 'uniform' or an integer >= 2, got {to!r}")
         landing = "uniform" if exponent is None else f"^{exponent}"
@@ -387,9 +388,9 @@ class OperatorSet:
         OperatorSet
             The set with ``len(powers) * n_views`` additional members.
         """
-        if not isinstance(powers, (Sequence, np.ndarray)):
+        if not isinstance(powers, (Sequence, np.ndarray)) or getattr(powers, "ndim", 1) == 0:
             raise TypeError(f"powers: expected a sequence of integers, got {powers!r}")
-        exponents = [check_integer("powers", s, minimum=1, maximum=_MAX_POWER) for s in powers]
+        exponents = [check_integer("powers", s, minimum=1, maximum=MAX_POWER) for s in powers]
         if not exponents:
             raise ValueError("powers: expected at least one exponent, got none")
         members = [Member.power(v, s) for s in exponents for v in range(self.n_views)]
@@ -413,7 +414,7 @@ class OperatorSet:
             The set with one additional member for each matrix.
         """
         first = len(self.transitions)
-        matrices, names = check_square(Ps, "Ps", names, default="given", start=first - self.n_views)
+        matrices, names = check_square(Ps, "Ps", _check_names(names), default="given", start=first - self.n_views)
         if matrices[0].shape[0] != self.n_samples:
             got = matrices[0].shape
             raise ValueError(f"Ps: expected matrices of shape {(self.n_samples, self.n_samples)}, got {got}")
@@ -449,7 +450,10 @@ class OperatorSet:
         """
         from .trajectory import Trajectory, check_steps
 
-        return Trajectory(self, check_steps(steps, self))
+        try:
+            return Trajectory(self, check_steps(steps, self))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"steps: {error}") from None
 
     def new_rows(
         self, Xs_new: Any = None, *, affinities: Any = None, n_jobs: int | None = None
@@ -465,7 +469,7 @@ class OperatorSet:
         ----------
         Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames, default=None
             M new samples with the views and features of :func:`build_operators`, without the joint
-            view; a dict is matched by the names of the views. The arrays given there must not have changed since.
+            view; a dict is matched by the names of the views.
         affinities : list, tuple or dict of (M, N) matrices, default=None
             Instead of `Xs_new`: non-negative affinities of the new samples to the samples of this
             set, for each base view; each row is divided by its sum. Sets made from given matrices
@@ -487,17 +491,27 @@ class OperatorSet:
         ValueError
             If the views do not match those of the set.
         """
-        from .._graphs.new_rows import normalize_affinities, transition_rows
+        return self._rows_of(Xs_new, "Xs_new", affinities, n_jobs)
+
+    def _rows_of(
+        self, Xs_new: Any, argument: str, affinities: Any = None, n_jobs: int | None = None
+    ) -> list[sparse.csr_array]:
+        """Return :meth:`new_rows`; messages name the `argument` in which the caller got the samples."""
+        from .._graphs.new_rows import check_training, connect, normalize_affinities, transition_rows, warn_of_far
 
         if (Xs_new is None) == (affinities is None):
             got = "neither" if Xs_new is None else "both"
-            raise TypeError(f"Xs_new, affinities: expected one of the two, got {got}")
+            raise TypeError(f"{argument}, affinities: expected one of the two, got {got}")
         threads = n_threads(self.n_jobs if n_jobs is None else n_jobs)
         names = self.names[: self.n_views]
         if affinities is not None:
             rows = normalize_affinities(affinities, names, self.n_samples, threads)
         else:
-            rows = transition_rows(Xs_new, names, self._training_views, self._joint, threads)
+            # Checks that need no samples come first.
+            training = check_training(self._training_views, names, argument)
+            new_views = connect(Xs_new, names, training, self._joint, threads, argument)
+            rows = transition_rows(new_views, threads)
+            warn_of_far(new_views)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
     def remoteness(self, Xs_new: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -524,10 +538,12 @@ class OperatorSet:
         ValueError
             If the views do not match those of the set, or were made from given matrices or graphs.
         """
-        from .._graphs.remoteness import remoteness
+        from .._graphs.new_rows import check_training, connect
 
-        threads = n_threads(self.n_jobs if n_jobs is None else n_jobs)
-        return remoteness(Xs_new, self.names[: self.n_views], self._training_views, self._joint, threads)
+        threads, names = n_threads(self.n_jobs if n_jobs is None else n_jobs), self.names[: self.n_views]
+        training = check_training(self._training_views, names, need_rows=False)
+        new_views = connect(Xs_new, names, training, self._joint, threads)
+        return np.column_stack([each.remoteness() for each in new_views])
 
     def has_same_members(self, other: OperatorSet) -> bool:
         """Return whether weights mean the same in another set: equal members and matrices."""
@@ -557,7 +573,16 @@ class OperatorSet:
         """
         from .checks import check_operators
 
-        return check_operators(self, warn=warn)
+        return check_operators(self, warn=check_flag("warn", warn))
+
+
+def _check_names(names: Any) -> list[str] | None:
+    if names is None:
+        return None
+    is_list = isinstance(names, Collection) and not isinstance(names, (str, bytes)) and getattr(names, "ndim", 1) == 1
+    if not is_list or any(isinstance(name, (list, tuple, np.ndarray)) for name in names):
+        raise TypeError(f"names: expected a list of names, one for each matrix, got {names!r}")
+    return [str(name) for name in names]
 
 
 def _are_equal(a: _core.Transition, b: _core.Transition) -> bool:

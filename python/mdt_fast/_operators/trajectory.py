@@ -133,7 +133,10 @@ class Trajectory(_MatrixFree):
         Trajectory
             The product ``W_(t+1) W_t ... W_1``.
         """
-        row = check_steps([step], self.operators)
+        try:
+            row = check_steps([step], self.operators)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"step: {error}") from None
         return Trajectory(self.operators, np.vstack([self.weights, row]))
 
     def toarray(self) -> NDArray[Any]:
@@ -314,9 +317,9 @@ class TransposedTrajectory(_MatrixFree):
 def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
     """Return the (t, members) weights of a sequence of members, or checked weights."""
     if isinstance(steps, (str, bytes)) or not isinstance(steps, (Sequence, np.ndarray)):
-        raise TypeError(f"steps: expected a sequence of members or a 2-D array of weights, got {steps!r}")
-    if not len(steps):
-        raise ValueError("steps: expected at least one step, got none")
+        raise TypeError(f"expected a sequence of members or a 2-D array of weights, got {steps!r}")
+    if np.ndim(steps) == 0 if isinstance(steps, np.ndarray) else not len(steps):
+        raise ValueError("expected at least one step, got none")
     if all(map(_is_member, steps)):
         sequence = [_member_index(step, operators) for step in steps]
         return np.eye(len(operators))[sequence]
@@ -352,7 +355,10 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
 
 def check_rows(rows: Any, n_samples: int) -> list[int]:
     """Return indices of samples as a list."""
-    chosen = np.asarray(rows)
+    try:
+        chosen = np.asarray(rows)
+    except ValueError:
+        raise TypeError(f"rows: expected a sequence of integers, got {rows!r}") from None
     if chosen.shape == (0,):
         return []
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu":

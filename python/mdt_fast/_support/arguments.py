@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, SupportsIndex, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ def check_integer(name: str, value: object, *, minimum: int, maximum: int | None
     """Return `value` as an int within the closed range."""
     expected = f"an integer >= {minimum}" + ("" if maximum is None else f" and <= {maximum}")
     # A bool is an int in Python, but it is no number of samples.
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+    if isinstance(value, (bool, np.bool_)) or not _is_integer(value):
         raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
     number = operator.index(value)
     if number < minimum or (maximum is not None and number > maximum):
@@ -39,6 +39,15 @@ def check_number(name: str, value: object, *, minimum: float = 0.0, maximum: flo
     return number
 
 
+def _is_integer(value: object) -> TypeGuard[SupportsIndex]:
+    # Arrays and classes have `__index__`, but most of them are no integers.
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
 def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
@@ -55,7 +64,7 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_per_view(name: str, value: object, n_views: int, check: Callable[[str, object], T]) -> list[T]:
     """Return one checked value for each view, from one value or a sequence of `n_views` values."""
-    if not isinstance(value, (list, tuple, np.ndarray)):
+    if not isinstance(value, (list, tuple, np.ndarray)) or getattr(value, "ndim", 1) == 0:
         return [check(name, value)] * n_views
     if len(value) != n_views:
         raise ValueError(f"{name}: expected one value or {n_views}, one for each view, got {len(value)}")

@@ -1,5 +1,6 @@
 """Warnings."""
 
+import sys
 import warnings
 
 
@@ -23,6 +24,14 @@ class DegenerateClustersWarning(UserWarning):
     """One cluster holds most samples although the views support a more even division."""
 
 
+class ViewWarning(UserWarning):
+    """A view has a property that spoils its distances, such as columns of very different units."""
+
+
+class RemoteSamplesWarning(UserWarning):
+    """New samples are far from all training samples."""
+
+
 def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None:
     """Warn that a solver stopped early. The caller is a public function (see `stacklevel`)."""
     warnings.warn(
@@ -31,3 +40,16 @@ def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None
         ConvergenceWarning,
         stacklevel=3,
     )
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that called the package, however deep the caller is."""
+    frame, depth = sys._getframe(1), 2
+    while frame.f_back is not None and _is_inner(frame.f_globals.get("__name__", "")):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, category, stacklevel=depth)
+
+
+def _is_inner(module: str) -> bool:
+    # The methods of estimators are called through wrappers of scikit-learn.
+    return module.split(".")[0] in ("mdt_fast", "sklearn")

@@ -10,7 +10,9 @@ from sklearn.utils.metaestimators import available_if
 
 from .._clusters.labels import choose_labels
 from .._estimators.base import Embedder, InductiveEmbedder
+from .._estimators.inputs import refuse_views_as_y
 from .._geometry.embedding import Embedding, embed
+from .._operators.data_checks import warn_of_data
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support.arguments import check_integer
@@ -108,10 +110,14 @@ or OperatorSet
         TypeError, ValueError
             If a parameter or a view is refused, or the number of views does not suit the method.
         """
+        refuse_views_as_y(y)
         clusters = None
         if self.n_clusters is not None:
             clusters = check_integer("n_clusters", self.n_clusters, minimum=1)
         self.operators_ = self._build(X)
+        warn_of_data(self.operators_)
+        if clusters is not None:
+            check_integer("n_clusters", clusters, minimum=1, maximum=self.operators_.n_samples)
         components = self.n_components if self.n_components is not None else clusters or 2
         self.embedding_ = self._coordinates(self.operators_, components)
         for name in ("labels_", "cluster_centers_", "score_"):
@@ -126,7 +132,7 @@ or OperatorSet
     @available_if(_is_clustering)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Fit and return the clusters of the samples; available if `n_clusters` is given."""
-        return self.fit(X).labels_
+        return self.fit(X, y).labels_
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -25,7 +25,10 @@ def check_operators(ops: object) -> OperatorSet:
 
 def check_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.uint32]:
     """Return labels as codes 0 to k - 1, where k is the number of classes."""
-    given = np.asarray(labels)
+    try:
+        given = np.asarray(labels)
+    except ValueError:
+        raise ValueError("labels: expected one label for each sample, got lists of different lengths") from None
     if given.shape != (n_samples,):
         raise ValueError(f"labels: expected shape {(n_samples,)}, one label for each sample, got {given.shape}")
     if given.dtype.kind == "f":
@@ -89,17 +92,22 @@ def check_raw_weights(view_weights: Any, n_views: int) -> NDArray[np.float64]:
         return np.full(n_views, 1.0 / n_views)
     if not isinstance(view_weights, (list, tuple, np.ndarray)):
         raise TypeError(f"view_weights: expected {n_views} numbers, one for each view, got {view_weights!r}")
-    shape = np.shape(view_weights)
+    shape = np.shape(view_weights) if _is_flat(view_weights) else "lists"
     if shape != (n_views,):
         raise ValueError(f"view_weights: expected {n_views} numbers, one for each view, got shape {shape}")
     return np.array([check_number(f"view_weights[{v}]", weight) for v, weight in enumerate(view_weights)])
+
+
+def _is_flat(values: Any) -> bool:
+    return isinstance(values, np.ndarray) or not any(isinstance(value, (list, tuple)) for value in values)
 
 
 def check_with_joint(
     check: Callable[[Any, int], NDArray[np.float64]], view_weights: Any, ops: OperatorSet
 ) -> NDArray[np.float64]:
     """Check the weights of the base views; the joint view may be left out and then has their mean."""
-    if ops.joint is None or view_weights is None or np.shape(view_weights) != (ops.n_views - 1,):
+    is_given = isinstance(view_weights, (list, tuple, np.ndarray)) and _is_flat(view_weights)
+    if ops.joint is None or not is_given or np.shape(view_weights) != (ops.n_views - 1,):
         return check(view_weights, ops.n_views)
     given = check(view_weights, ops.n_views - 1)
     return check([*given, given.mean()], ops.n_views)

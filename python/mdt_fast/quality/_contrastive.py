@@ -82,7 +82,10 @@ def contrastive_loss(
     """
     ops = check_operators(ops)
     if not isinstance(W, Trajectory):
-        W = ops.trajectory(W)
+        try:
+            W = ops.trajectory(W)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"W: {str(error).removeprefix('steps: ')}") from None
     elif not W.operators.has_same_members(ops):
         raise ValueError(f"W: expected a trajectory of {ops!r}, got one of {W.operators!r}")
     if ops.n_samples < 2:
