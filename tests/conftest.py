@@ -2,6 +2,7 @@
 
 MDT_FAST_DATA           folder of the real data sets; tests marked real_data skip without it.
 MDT_FAST_OFFLINE        set here: no test touches the network.
+MDT_FAST_KILLS          number of kills of each slow test in tests/reliability.
 MDT_FAST_HYPOTHESIS     "thorough" draws many more examples, at random rather than the same ones each time.
 """
 

@@ -166,3 +166,12 @@ def test_names_that_look_like_formulas_are_restored(tmp_path, X):
     read = read_views([path], labels="kind")
     assert read.sample_names == names
     assert read.labels.tolist() == ["=x", "y"] * 3
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_null_bytes_are_refused(tmp_path, suffix):
+    """pandas crashes at some of them."""
+    path = tmp_path / f"rna{suffix}"
+    with (gzip.open if suffix.endswith(".gz") else open)(path, "wb") as file:
+        file.write(b",x0,x1\nc0,0.5,0.25\nc1,0.5\x00\xca\x9a;\x00\x00\x00\x00,0.25\n")
+    refused(path, "expected a table of UTF-8 text, got a null byte")

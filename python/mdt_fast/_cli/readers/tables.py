@@ -30,14 +30,16 @@ def read_text(request: Request) -> Contents:
 
 
 def _open_text(request: Request) -> IO[bytes]:
-    """Open a table as bytes; a compressed one ends with an error at the limit of memory."""
-    if request.suffix.endswith(".gz"):
-        return io.BufferedReader(_Limited(gzip.open(request.path), request))
-    return request.path.open("rb")
+    """Open a table as bytes, unpacked and checked."""
+    is_packed = request.suffix.endswith(".gz")
+    return io.BufferedReader(_Checked(gzip.open(request.path) if is_packed else request.path.open("rb"), request))
 
 
-class _Limited(io.RawIOBase):
-    """A stream that raises FileError after more bytes than may be read."""
+class _Checked(io.RawIOBase):
+    """A stream that raises FileError at a null byte, and after more bytes than may be read.
+
+    pandas 2.3 crashes at some null bytes.
+    """
 
     def __init__(self, stream: Any, request: Request) -> None:
         self._stream, self._request = stream, request
@@ -50,6 +52,8 @@ class _Limited(io.RawIOBase):
         data = self._stream.read(len(buffer))
         self._n_read += len(data)
         self._request.check_size(self._request.stem, self._n_read)
+        if b"\0" in data:
+            raise FileError(f"{self._request.path}: expected a table of UTF-8 text, got a null byte")
         buffer[: len(data)] = data
         return len(data)
 
