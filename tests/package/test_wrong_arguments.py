@@ -101,6 +101,16 @@ FUNCTIONS = {
     "Embedding.transform": lambda: mdt.embed(given()["W"], 2).transform,
     "baselines.make": lambda: mdt.baselines.make,
 }
+PLOTS = {
+    "embedding": lambda: {"coordinates": given()["X"]},
+    "entropy": lambda: {"selection": mdt.select_time(given()["ops"])},
+    "prr": lambda: {"values": {"a": [1.0, 2.0]}},
+    "quality": lambda: {"times": [1, 2, 3], "curves": {"a": [0.1, 0.2, 0.3]}},
+    "scores": lambda: {"values": {"a": 0.5, "b": 0.4}},
+    "tree": lambda: {"result": mdt.search(given()["ops"], 3, strategy="beam", t=2)},
+    "views": lambda: {"report": mdt.view_report(given()["ops"], labels=given()["labels"])},
+    "weights": lambda: {"trajectory": given()["W"]},
+}
 ESTIMATORS = {
     "MDT": lambda **how: mdt.MDT(**{"strategy": "mean", **how}),
     "MDTClustering": lambda **how: mdt.MDTClustering(
@@ -134,6 +144,15 @@ def parameters_of(function):
     return [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
 
 
+def faults_of(call, needed):
+    """The unnamed errors for each argument of a function; `needed` are good ones."""
+    found = {
+        argument: unnamed(argument, lambda value, argument=argument: call(**{**needed, argument: value}))
+        for argument in parameters_of(call)
+    }
+    return {argument: faults for argument, faults in found.items() if faults}
+
+
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_functions(function):
     call = function()
@@ -144,12 +163,20 @@ def test_functions(function):
     }
     # Required in effect, though they have a default.
     needed |= {name: given()[name] for name in ("Xs", "Xs_new", "labels") if name in parameters_of(call)}
-    faults = {
-        argument: found
-        for argument in parameters_of(call)
-        if (found := unnamed(argument, lambda value, argument=argument: call(**{**needed, argument: value})))
-    }
-    assert not faults
+    assert not faults_of(call, needed)
+
+
+@pytest.mark.parametrize(("name", "needed"), PLOTS.items(), ids=PLOTS)
+def test_plots(plt, name, needed):
+    draw = getattr(mdt.plot, name)
+
+    def call(**arguments):
+        draw(**{"ax": plt.figure(figsize=(2, 2)).add_subplot(), **arguments})
+        plt.close("all")
+
+    call.__signature__ = inspect.signature(draw)
+    assert not faults_of(call, needed())
+    plt.close("all")
 
 
 @pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS)

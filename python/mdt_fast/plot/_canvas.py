@@ -24,6 +24,16 @@ def axes_for(name: str, ax: Any, size: tuple[float, float], *, solid: bool = Fal
     return ax
 
 
+def check_cmap(cmap: Any) -> Any:
+    """Return a colour map of matplotlib, given by name or as an object."""
+    from matplotlib import colormaps
+
+    try:
+        return colormaps.get_cmap(cmap)
+    except (TypeError, ValueError):
+        raise ValueError(f"cmap: expected a colour map of matplotlib, or its name, got {cmap!r}") from None
+
+
 def size_in_points(ax: Any) -> tuple[float, float]:
     """Return width and height of the axes in points, before a layout is computed."""
     box = ax.get_window_extent()

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._geometry.embedding import Embedding
+from .._graphs.readable import read_array
 from .._support.arguments import check_integer
 from ._canvas import axes_for
 from ._key import CONTINUOUS, MISSING_COLOR, PALETTE, class_colors, draw_class_bar, draw_color_bar, draw_legend
@@ -137,7 +138,7 @@ def _read(coordinates: Any, labels: Any) -> tuple[NDArray[Any], Any]:
     if isinstance(source, Embedding):
         source = source.coordinates
     expected = "an array (samples, coordinates) of numbers, an Embedding or a fitted estimator with embedding_"
-    points = np.asarray(source)
+    points = read_array(source, "coordinates")
     if points.dtype.kind not in "biuf":
         raise TypeError(f"coordinates: expected {expected}, got {type(coordinates).__name__}")
     if points.ndim == 1:
@@ -148,7 +149,7 @@ def _read(coordinates: Any, labels: Any) -> tuple[NDArray[Any], Any]:
 
 
 def _check_dimensions(dimensions: Sequence[int], n_columns: int) -> list[int]:
-    if isinstance(dimensions, str) or not hasattr(dimensions, "__len__") or not 1 <= len(dimensions) <= 3:
+    if isinstance(dimensions, str) or read_array(dimensions, "dimensions").shape not in ((1,), (2,), (3,)):
         raise ValueError(f"dimensions: expected one, two or three columns, got {dimensions!r}")
     if n_columns == 1 and tuple(dimensions) == (0, 1):
         return [0]
@@ -156,7 +157,7 @@ def _check_dimensions(dimensions: Sequence[int], n_columns: int) -> list[int]:
 
 
 def _check_labels(labels: Any, n_samples: int) -> NDArray[Any]:
-    values = np.asarray(labels)
+    values = read_array(labels, "labels")
     if values.shape != (n_samples,):
         raise ValueError(f"labels: expected {n_samples} values, one for each sample, got the shape {values.shape}")
     if values.dtype.kind not in "biufOUT":

@@ -1,5 +1,6 @@
 """Checks of the arguments of plots of scores: numbers by name."""
 
+import math
 from collections.abc import Collection
 from typing import Any
 
@@ -47,7 +48,7 @@ def check_finite(argument: str, value: Any) -> float:
     if (
         not isinstance(value, (int, float, np.integer, np.floating))
         or isinstance(value, bool)
-        or not np.isfinite(value)
+        or not math.isfinite(value)
     ):
         raise ValueError(f"{argument}: expected a finite number, got {value!r}")
     return float(value)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._graphs.readable import read_array
 from ._canvas import axes_for, whole_ticks
 from ._key import PALETTE, class_colors, draw_class_bar, draw_legend
 from ._numbers import check_finite, check_names, numbers_by_name
@@ -117,7 +118,7 @@ def quality(
 
 
 def _check_times(times: Any) -> NDArray[np.float64]:
-    t = np.asarray(times)
+    t = read_array(times, "times")
     if t.dtype.kind not in "iuf" or t.ndim != 1 or t.size == 0:
         raise ValueError(f"times: expected a sequence of numbers, got {times!r}")
     t = t.astype(np.float64)

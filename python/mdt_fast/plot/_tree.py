@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from .._search.evaluation import sequence_text
 from .._search.result import SearchResult
-from ._canvas import axes_for, size_in_points
+from .._support.arguments import check_flag, check_number
+from ._canvas import axes_for, check_cmap, size_in_points
 from ._key import CONTINUOUS, draw_color_bar
 
 # Qualities whose scores are negated, so that higher is better.
@@ -89,10 +90,15 @@ def tree(
             f"result: expected sequences, which a tree needs, got weights (strategy {result.strategy!r}); "
             "its candidates have the weights, which plot.weights draws"
         )
+    check_flag("colorbar", colorbar)
+    if node_size is not None:
+        check_number("node_size", node_size)
     ax = axes_for("plot.tree", ax, (7.0, 6.2))
-    from matplotlib import colormaps
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import Normalize
+    from matplotlib.colors import Normalize, is_color_like
+
+    if not is_color_like(path_color):
+        raise ValueError(f"path_color: expected a colour of matplotlib, got {path_color!r}")
 
     history, best = result.history, result.best
     parents, depths = history["parent"], history["depth"]
@@ -107,7 +113,7 @@ def tree(
     scores = history["score"]
     finite = scores[np.isfinite(scores)]
     norm = Normalize(*((finite.min(), finite.max()) if len(finite) else (0.0, 1.0)))
-    colors = colormaps.get_cmap(cmap).with_extremes(bad=_UNSCORED_COLOR)
+    colors = check_cmap(cmap).with_extremes(bad=_UNSCORED_COLOR)
     if colorbar and len(finite):
         minus = "minus " if result.quality in _NEGATED else ""
         label = "score" if result.quality is None else minus + result.quality

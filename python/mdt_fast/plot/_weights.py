@@ -1,14 +1,15 @@
 """Plot of the weights of a trajectory."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._graphs.readable import read_array
 from .._operators.trajectory import Trajectory
-from ._canvas import axes_for, shortened, size_in_points, whole_ticks
+from ._canvas import axes_for, check_cmap, shortened, size_in_points, whole_ticks
 from ._key import draw_color_bar
 
 # Width in points of a written value, and height of a line of text.
@@ -61,6 +62,7 @@ def weights(trajectory: Any, *, names: Sequence[object] | None = None, cmap: Any
     n_steps, n_members = values.shape
     size = (min(max(2.4 + 0.55 * n_steps, 4.5), 12.0), min(max(1.0 + 0.4 * n_members, 2.2), 12.0))
     ax = axes_for("plot.weights", ax, size)
+    cmap = check_cmap(cmap)
     lines = 1.5 if max(n_steps, n_members) <= _DENSE else 0.0
     mesh = ax.pcolormesh(
         np.arange(n_steps + 1) + 0.5, np.arange(n_members + 1) - 0.5, values.T, cmap=cmap, vmin=0.0, vmax=1.0,
@@ -81,6 +83,8 @@ def weights(trajectory: Any, *, names: Sequence[object] | None = None, cmap: Any
 
 def _read(trajectory: Any, names: Sequence[object] | None) -> tuple[NDArray[np.float64], Sequence[object]]:
     """Return (t, members) weights and the names of the members."""
+    if names is not None and not _is_list(names):
+        raise TypeError(f"names: expected a sequence, one name for each member, got {names!r}")
     source = getattr(trajectory, "trajectory_", getattr(trajectory, "trajectory", trajectory))
     if isinstance(source, Trajectory):
         values = source.weights
@@ -94,9 +98,14 @@ def _read(trajectory: Any, names: Sequence[object] | None) -> tuple[NDArray[np.f
     return values, names
 
 
+def _is_list(names: Any) -> bool:
+    is_other = isinstance(names, (str, bytes, Mapping)) or not hasattr(names, "__getitem__") or isinstance(names, type)
+    return not is_other and getattr(names, "ndim", 1) == 1
+
+
 def _check_weights(given: Any, source: Any, n_members: int | None) -> NDArray[np.float64]:
     expected = "a Trajectory, something that has one, a (t, members) array of weights or a sequence"
-    values: NDArray[Any] = np.asarray(source)
+    values = read_array(source, "trajectory")
     if values.dtype.kind not in "biuf":
         raise TypeError(f"trajectory: expected {expected}, got {type(given).__name__}")
     if values.ndim == 1 and values.size and values.dtype.kind in "iu" and values.min() >= 0:
