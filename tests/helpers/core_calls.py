@@ -7,6 +7,7 @@ it, a crash by faulthandler.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import inspect
 import pickle
@@ -75,7 +76,9 @@ _INTEGERS = ("n_", "k", "max_", "base", "exponent", "index", "count", "width", "
 def _array(draw: random.Random) -> Any:
     """Return an array of any shape, type, order and contents."""
     generator = np.random.default_rng(draw.getrandbits(32))
-    shape = draw.choice([(), (0,), (1,), (3,), (8,), (9,), (0, 0), (0, 3), (3, 0), (1, 1), (3, 2), (8, 2), (8, 8), (2, 2, 2)])
+    shape = draw.choice(
+        [(), (0,), (1,), (3,), (8,), (9,), (0, 0), (0, 3), (3, 0), (1, 1), (3, 2), (8, 2), (8, 8), (2, 2, 2)]
+    )
     dtype = draw.choice(["f8", "f8", "f8", "f4", "i4", "i8", "u4", "u1", "f2", "c16", "O", "S3", ">f8", "M8[s]"])
     if dtype in ("O", "S3", "M8[s]"):
         return np.zeros(shape, dtype=dtype)
@@ -98,7 +101,9 @@ def _array(draw: random.Random) -> Any:
 
 
 def _walk(draw: random.Random, n: int = 8, dtype: Any = np.float64) -> _core.Transition:
-    affinity = np.random.default_rng(draw.getrandbits(32)).uniform(0.1, 1.0, size=(n, n)) * np.eye(n)[::-1].T + np.ones((n, n))
+    affinity = np.random.default_rng(draw.getrandbits(32)).uniform(0.1, 1.0, size=(n, n)) * np.eye(n)[::-1].T + np.ones(
+        (n, n)
+    )
     affinity = affinity + affinity.T
     parts = _core.CsrParts(n, np.arange(0, n * n + 1, n), np.tile(np.arange(n, dtype=np.int32), n), affinity.ravel())
     return _core.Transition.from_affinity(
@@ -130,15 +135,18 @@ def _csr(draw: random.Random) -> Any:
 
 def _operators(draw: random.Random, n_members: int = 2) -> _core.OperatorSet:
     n, dtype = draw.choice([1, 2, 8, 8, 8]), draw.choice([np.float64, np.float32])
-    members = [_core.Member.walk(0), _core.Member.walk(1), _core.Member.identity(), _core.Member.uniform(), _core.Member.mean(2),
-               _core.Member.power(0, 3), _core.Member.teleport(1, 0.5)]  # fmt: skip
+    member = _core.Member
+    members = [
+        member.walk(0), member.walk(1), member.identity(), member.uniform(), member.mean(2), member.power(0, 3),
+        member.teleport(1, 0.5),
+    ]  # fmt: skip
     return _core.OperatorSet([_walk(draw, n, dtype), _walk(draw, n, dtype)], draw.choices(members, k=n_members))
 
 
 def _scorer(draw: random.Random) -> _core.Scorer:
     clustering = _core.Clustering(
-        n_clusters=draw.choice([2, 3, 9]), n_components=draw.choice([1, 2, 7, 9]), damped=draw.random() < 0.5, n_init=1, max_iter=9,
-        tol=1e-4, embedding_tol=1e-3, embedding_max_iter=20, seed=0,
+        n_clusters=draw.choice([2, 3, 9]), n_components=draw.choice([1, 2, 7, 9]), damped=draw.random() < 0.5,
+        n_init=1, max_iter=9, tol=1e-4, embedding_tol=1e-3, embedding_max_iter=20, seed=0,
     )  # fmt: skip
     quality = draw.choice(["calinski_harabasz", "information", "contrastive", lambda labels, coordinates: 1.0])
     return _core.Scorer(
@@ -157,7 +165,7 @@ def _strategy(draw: random.Random) -> Any:
     return draw.choice([
         lambda: _core.Beam(width=few, depth=draw.choice([0, 1, 3]), side="left"),
         lambda: _core.EpsilonGreedy(epsilon=draw.choice([0.5, float("nan")]), depth=few, side="right", seed=0),
-        lambda: _core.Mcts(playouts=draw.choice([0, 1, 9]), depth=few, exploration=draw.choice([0.5, float("nan"), -1e300]), seed=0),
+        lambda: _core.Mcts(playouts=draw.choice([0, 1, 9]), depth=few, exploration=draw.choice(_REALS), seed=0),
         lambda: _core.Exhaustive(depth=few),
         lambda: _random(draw),
     ])()  # fmt: skip
@@ -219,7 +227,18 @@ def _plausible(name: str, draw: random.Random) -> Any:
     if name in ("indptr", "indices", "last", "nearest", "sides"):
         dtype = {"indptr": np.int64, "sides": np.uint8}.get(name, np.int32)
         return np.sort(generator.integers(0, 9, size=draw.choice([0, 1, 8, 9]))).astype(dtype)
-    if name in ("values", "degrees", "radii", "densities", "pi", "view_weights", "widths", "own_widths", "probabilities", "inverse_weights"):
+    if name in (
+        "values",
+        "degrees",
+        "radii",
+        "densities",
+        "pi",
+        "view_weights",
+        "widths",
+        "own_widths",
+        "probabilities",
+        "inverse_weights",
+    ):
         shape = (3, 2) if name == "probabilities" else 2 if name == "view_weights" else draw.choice([2, 8, 8, 8, 9])
         return generator.uniform(size=shape) if draw.random() < 0.8 else draw.choice([0.5, None])
     if name.startswith(_INTEGERS):
@@ -232,7 +251,9 @@ _LISTS: dict[str, Callable[[random.Random], Any]] = {
     "features": lambda draw: draw.choice([_csr, _array])(draw),
     "members": lambda draw: _core.Member.power(draw.choice([0, 1, 9]), draw.choice([1, 3, 2**32 - 1])),
     "transitions": _walk,
-    "chains": lambda draw: _core.Chain([_core.Factor(draw.choice([0, 1, 9]), transposed=True)] * draw.randrange(3), weight=1.0),
+    "chains": lambda draw: _core.Chain(
+        [_core.Factor(draw.choice([0, 1, 9]), transposed=True)] * draw.randrange(3), weight=1.0
+    ),
     "factors": lambda draw: _core.Factor(draw.choice(_NUMBERS[:6]), transposed=True),
     "times": lambda draw: draw.choice(_NUMBERS),
     "rows": lambda draw: draw.randrange(9),
@@ -249,11 +270,9 @@ def _targets() -> list[tuple[str, Callable[..., Any] | None, list[inspect.Parame
         if not isinstance(member, type):
             found.append((name, member, list(inspect.signature(member).parameters.values())))
             continue
-        try:
+        # A class of results has no constructor.
+        with contextlib.suppress(ValueError):
             found.append((name, member, list(inspect.signature(member).parameters.values())))
-        except ValueError:
-            # A class of results, without a constructor.
-            pass
         for attribute, value in sorted(vars(member).items()):
             if isinstance(value, staticmethod):
                 bound = getattr(member, attribute)
@@ -315,7 +334,9 @@ def run(seed: int, count: int) -> Counter[str]:
         except EXPECTED as error:
             ends[type(error).__name__] += 1
         except BaseException as error:
-            print(f"seed {seed}, call {number}: {name}(*{arguments!r}, **{keywords!r})\n{type(error).__name__}: {error}")
+            print(
+                f"seed {seed}, call {number}: {name}(*{arguments!r}, **{keywords!r})\n{type(error).__name__}: {error}"
+            )
             ends["unexpected"] += 1
         finally:
             faulthandler.cancel_dump_traceback_later()

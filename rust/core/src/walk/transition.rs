@@ -135,7 +135,7 @@ impl<T: Real> Transition<T> {
         }
         check_entries(&matrix)?;
         let sums = (0..matrix.n_rows()).map(|row| sum_segments(matrix.row(row).1));
-        if let Some((row, sum)) = sums.enumerate().find(|(_, sum)| !((sum - 1.0).abs() <= STORED_TOLERANCE)) {
+        if let Some((row, sum)) = sums.enumerate().find(|(_, sum)| (sum - 1.0).abs() > STORED_TOLERANCE) {
             return Err(Error::Invalid(format!("row {row} sums to {sum}: expected 1")));
         }
         Ok(Self::of_parts(matrix, degrees))
