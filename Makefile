@@ -7,7 +7,7 @@ RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml C
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-slow lint bench bench-million bench-rust results format clean
+.PHONY: help demo test test-rust test-python test-slow test-overflow lint bench bench-million bench-rust results format clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -26,6 +26,9 @@ test: test-rust test-python ## all tests, cargo and pytest
 
 test-rust:
 	cargo test --release --workspace --locked --quiet
+
+test-overflow: ## the Rust tests with checks of overflow
+	cargo test --profile overflow --workspace --locked --quiet
 
 test-python: $(INSTALLED)
 	$(BIN)/python -m pytest

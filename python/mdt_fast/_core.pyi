@@ -18,7 +18,7 @@ __all__ = [
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_rows", "density_factors", "embed", "embed_chains",
-    "embed_multiview", "k_means", "knn", "knn_approximate", "plan_candidates",
+    "embed_multiview", "k_means", "knn", "knn_approximate", "most_threads", "plan_candidates",
     "score_labels",
 ]  # fmt: skip
 
@@ -38,6 +38,7 @@ _Widths = float | _Float64
 _Rows: TypeAlias = "Transition | CsrParts | _Floats"
 
 def available_threads() -> int: ...
+def most_threads() -> int: ...
 def bytes_moved() -> int: ...
 def cpu_features() -> list[str]: ...
 

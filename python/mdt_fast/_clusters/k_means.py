@@ -84,7 +84,7 @@ def k_means(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is not as described, or if the inertia exceeds the range of double precision.
 
     References
     ----------
@@ -113,4 +113,7 @@ def k_means(
         raise ValueError(f"n_clusters: expected at most {n}, the number of samples, got {k}")
     seed, threads = check_seed(random_state), n_threads(n_jobs)
     found = _core.k_means(points, n_clusters=k, tol=tol, seed=seed, n_threads=threads, **settings)
+    if not np.isfinite(found.inertia):
+        got = f"magnitudes up to {np.abs(points).max():.3g}"
+        raise ValueError(f"X: expected numbers whose squared distances have a finite sum, got {got}; rescale X")
     return KMeansResult(found.labels, found.centers, found.inertia, found.n_iter, found.converged)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support import memory as _memory
-from .._support.arguments import RandomStateLike, check_choice, check_integer
+from .._support.arguments import LARGEST_STEPS, RandomStateLike, check_choice, check_integer
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
@@ -102,7 +102,7 @@ def check_time(t: int | str) -> int | str:
         if t == "auto":
             return t
         raise ValueError(f"t: expected 'auto' or an integer >= 1, got {t!r}")
-    return check_integer("t", t, minimum=1)
+    return check_integer("t", t, minimum=1, maximum=LARGEST_STEPS)
 
 
 def select_time(
@@ -172,7 +172,7 @@ def select_time(
     """
     if not isinstance(ops, (OperatorSet, Trajectory)):
         raise TypeError(f"ops: expected an OperatorSet or a Trajectory, got {type(ops).__name__}")
-    max_t = check_integer("max_t", max_t, minimum=3)
+    max_t = check_integer("max_t", max_t, minimum=3, maximum=LARGEST_STEPS)
     method = check_choice("method", method, METHODS)
     W = _walk(ops, view)
     if n_vectors is None:

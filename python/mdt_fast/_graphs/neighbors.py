@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._support.arguments import first_true
+from .._support.csr import check_arrays
 from .approximate import is_search
 from .nearest import scale_distances, search_table, sort_distances
 from .views import View
@@ -127,6 +128,7 @@ def _given(neighbors: Any, view: View) -> NeighborGraph:
 def _from_sparse(graph: Any, n_samples: int, name: str) -> NeighborGraph:
     if graph.shape != (n_samples, n_samples):
         raise ValueError(f"{name}: expected shape {(n_samples, n_samples)}, got {graph.shape}")
+    check_arrays(graph, name)
     coo = graph.tocoo()
     return _from_triplets(coo.row, coo.col, coo.data, n_samples, name)
 

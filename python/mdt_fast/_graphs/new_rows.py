@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _core
-from .._support.csr import to_parts, to_scipy, without_empty_columns
+from .._support.csr import check_arrays, to_parts, to_scipy, without_empty_columns
 from .._support.memory import require
 from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
 from .approximate import is_search
@@ -103,6 +103,8 @@ class TrainingView:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore with aligned arrays, which the core needs; those of a pickle may not be."""
         for name, value in state.items():
+            if sparse.issparse(value):
+                check_arrays(value, f"{type(self).__name__}.{name}")
             is_array = isinstance(value, np.ndarray)
             self.__dict__[name] = np.require(value, requirements=["C", "A"]) if is_array else value
 

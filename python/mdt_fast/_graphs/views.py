@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._support.arguments import first_true
+from .._support.csr import check_arrays
 from .frozen import freeze
 from .readable import MATRIX, check_columns, check_readable, column_names, read_array
 from .row_labels import check_row_labels
@@ -115,6 +116,7 @@ def check_matrix(X: Any, name: str) -> Matrix:
         _check_dtype(X.dtype, name)
         if X.ndim != 2:
             raise ValueError(f"{name}: expected a 2-D matrix (samples, features), got {X.ndim}-D")
+        check_arrays(X, name)
         rows = sparse.csr_array(X, dtype=_float_type(X.dtype))
         if not rows.has_canonical_format:
             # On a copy: the caller's matrix is not changed.

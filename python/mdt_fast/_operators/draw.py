@@ -1,5 +1,7 @@
 """Random trajectories: weights of the members, drawn for every step of a trajectory."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,9 @@ def draw_convex(ops: OperatorSet, t: int, generator: np.random.Generator) -> NDA
     return on_simplex(ops, draw / draw.sum(axis=1, keepdims=True))
 
 
-def draw_repeated(ops: OperatorSet, t: int, count: int, generator: np.random.Generator) -> list[NDArray[np.float64]]:
+def draw_repeated(
+    ops: OperatorSet, t: int, count: int, generator: np.random.Generator
+) -> Iterator[NDArray[np.float64]]:
     """Draw `count` trajectories of 1 to t equal steps, with weights uniform on the simplex.
 
     If the set has a joint view, its weight follows the arcsine distribution, Beta(1/2, 1/2), and
@@ -30,7 +34,6 @@ def draw_repeated(ops: OperatorSet, t: int, count: int, generator: np.random.Gen
     the joint view alone, and a third nearly the other members alone.
     """
     others = [i for i in range(len(ops)) if i != ops.joint]
-    drawn = []
     for _ in range(count):
         steps = int(generator.integers(1, t, endpoint=True))
         weights = np.zeros(len(ops))
@@ -40,5 +43,4 @@ def draw_repeated(ops: OperatorSet, t: int, count: int, generator: np.random.Gen
             share = generator.beta(0.5, 0.5)
             weights *= 1.0 - share
             weights[ops.joint] = share
-        drawn.append(on_simplex(ops, np.tile(weights, (steps, 1))))
-    return drawn
+        yield on_simplex(ops, np.tile(weights, (steps, 1)))

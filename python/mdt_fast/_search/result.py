@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..quality import information
 from .combine import combine_best
 from .evaluation import HISTORY_DTYPE, Candidate, sequence_text
 from .result_json import from_json, to_json
+from .result_state import check_state
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,10 @@ class SearchResult:
     converged: bool | None
     settings: dict[str, Any]
     agreement: Agreement | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled result; refuse a damaged one."""
+        self.__dict__.update(check_state(state, [field.name for field in fields(self)]))
 
     def __repr__(self) -> str:
         """Return the strategy, the answer, its score and the number of evaluations."""

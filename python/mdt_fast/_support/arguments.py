@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex, TypeAlias, TypeGuard, TypeVar
 
@@ -13,18 +14,28 @@ RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.ra
 
 # Largest count that the core stores.
 LARGEST_COUNT = 2**32 - 1
+# Largest number of steps of a trajectory: each step is applied, and its weights are stored.
+LARGEST_STEPS = 2**20
 
 
 def check_integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
-    """Return `value` as an int within the closed range."""
+    """Return `value` as an int within the closed range; no integer is larger than `sys.maxsize`."""
     expected = f"an integer >= {minimum}" + ("" if maximum is None else f" and <= {maximum}")
     # A bool is an int in Python, but it is no number of samples.
     if isinstance(value, (bool, np.bool_)) or not _is_integer(value):
         raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
     number = operator.index(value)
-    if number < minimum or (maximum is not None and number > maximum):
-        raise ValueError(f"{name}: expected {expected}, got {number}")
+    if abs(number) > sys.maxsize and maximum is None:
+        expected += f" and <= {sys.maxsize}"
+    if not minimum <= number <= (sys.maxsize if maximum is None else maximum):
+        raise ValueError(f"{name}: expected {expected}, got {_digits(number)}")
     return number
+
+
+def _digits(number: int) -> str:
+    """Return an integer as text; Python refuses to write very large ones."""
+    bits = number.bit_length()
+    return str(number) if bits <= 256 else f"an integer of {bits} bits"
 
 
 def check_number(name: str, value: object, *, minimum: float = 0.0, maximum: float = math.inf) -> float:
@@ -33,7 +44,11 @@ def check_number(name: str, value: object, *, minimum: float = 0.0, maximum: flo
     expected = f"a finite number >= {minimum:g}{bound}"
     if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
         raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        assert isinstance(value, int)
+        raise ValueError(f"{name}: expected {expected}, got {_digits(value)}") from None
     if not math.isfinite(number) or not minimum <= number <= maximum:
         raise ValueError(f"{name}: expected {expected}, got {number}")
     return number
@@ -84,4 +99,4 @@ def check_generator(random_state: RandomStateLike) -> np.random.Generator:
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(int(random_state.randint(2**31 - 1)))
-    return np.random.default_rng(check_integer("random_state", random_state, minimum=0))
+    return np.random.default_rng(check_integer("random_state", random_state, minimum=0, maximum=2**128 - 1))

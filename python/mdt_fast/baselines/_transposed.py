@@ -11,7 +11,7 @@ from .._geometry.chains import Chain, Factor, embed_chains
 from .._geometry.spectrum import Spectrum, leading_pairs
 from .._operators.operator_set import OperatorSet
 from .._support import memory as _memory
-from .._support.arguments import check_choice, check_generator, check_integer, check_number
+from .._support.arguments import LARGEST_STEPS, check_choice, check_generator, check_integer, check_number
 from ._base import Baseline
 
 
@@ -119,7 +119,7 @@ class CrossDiffusion(Baseline):
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         steps = 25 if self.preset == "published" else 20
         if self.n_steps is not None:
-            steps = check_integer("n_steps", self.n_steps, minimum=1)
+            steps = check_integer("n_steps", self.n_steps, minimum=1, maximum=LARGEST_STEPS)
         if ops.n_views > 2:
             return self._dense(ops, n_components, steps)
         how = {"tol": self.tol, "random_state": self.random_state}

@@ -93,13 +93,10 @@ pub fn signed(py: Python<'_>, data: Vec<u32>) -> Py<PyArray1<i32>> {
     cast_vec::<u32, i32>(data).into_pyarray(py).unbind()
 }
 
-/// Checked indices without a copy; `name` is the argument in the error.
-pub fn unsigned<'a>(array: &'a PyReadonlyArray1<'_, i32>, name: &str) -> PyResult<&'a [u32]> {
-    let numbers = elements(array)?;
-    if numbers.iter().any(|&i| i < 0) {
-        return Err(PyValueError::new_err(format!("{name}: expected non-negative integers")));
-    }
-    Ok(cast_slice(numbers))
+/// A checked copy of indices; `name` is the argument in the error.
+pub fn unsigned(array: &PyReadonlyArray1<'_, i32>, name: &str) -> PyResult<Vec<u32>> {
+    let numbers: Result<Vec<u32>, _> = contents(array)?.iter().map(|&i| i.try_into()).collect();
+    numbers.map_err(|_| PyValueError::new_err(format!("{name}: expected non-negative integers")))
 }
 
 /// A CSR matrix from copies of its arrays.
@@ -109,11 +106,9 @@ pub fn csr<T: Real + Element>(
     indices: &PyReadonlyArray1<'_, i32>,
     values: &PyReadonlyArray1<'_, T>,
 ) -> PyResult<Csr<T>> {
-    let negative = |name: &str| PyValueError::new_err(format!("{name}: expected non-negative integers"));
     let indptr: Result<Vec<u64>, _> = contents(indptr)?.iter().map(|&p| p.try_into()).collect();
-    let indices: Result<Vec<u32>, _> = contents(indices)?.iter().map(|&c| c.try_into()).collect();
-    let (indptr, indices) = (indptr.map_err(|_| negative("indptr"))?, indices.map_err(|_| negative("indices"))?);
-    Csr::new(n_cols, indptr, indices, copied(values)?).map_err(to_exception)
+    let indptr = indptr.map_err(|_| PyValueError::new_err("indptr: expected non-negative integers"))?;
+    Csr::new(n_cols, indptr, unsigned(indices, "indices")?, copied(values)?).map_err(to_exception)
 }
 
 /// Row pointers in SciPy's type.

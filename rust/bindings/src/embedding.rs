@@ -1,6 +1,7 @@
 //! Coordinates of the samples: `embed` (a trajectory), `embed_multiview` (the walk that changes the
 //! view at every step), `embed_chains` (a sum of products of walks and transposed walks).
 
+use mdt_core::ground::csr::MAX_SIZE;
 use mdt_core::spectral::{
     Accuracy, Chain, ChainSum, Coordinates, Decomposition, EmbeddingSettings, Start, SvdSettings,
 };
@@ -9,6 +10,7 @@ use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments::within;
 use crate::arrays::{elements, matrix};
 use crate::operator_set::{PyOperatorSet, cost_per_column, trajectory};
 use crate::precision::{dispatch, of_type};
@@ -101,6 +103,7 @@ pub fn embed(
 ) -> PyResult<PyEmbedded> {
     let py = operators.py();
     let decomposition = self::decomposition(decomposition, pi.as_ref().map(elements).transpose()?)?;
+    let n_components = within("n_components", n_components, 1..=MAX_SIZE)?;
     let settings =
         EmbeddingSettings { n_components, drop_first, tolerance, only_distances: false, max_iterations, seed };
     dispatch!(&operators.get().0, set => {
@@ -137,6 +140,7 @@ pub fn embed_multiview(
     n_threads: usize,
 ) -> PyResult<PyCoordinates> {
     let py = operators.py();
+    let n_components = within("n_components", n_components, 1..=MAX_SIZE)?;
     let settings = SvdSettings { rank: n_components + 1, tolerance, accuracy: Accuracy::Values, max_iterations, seed };
     dispatch!(&operators.get().0, set => {
         let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
@@ -160,6 +164,7 @@ pub fn embed_chains(
     n_threads: usize,
 ) -> PyResult<PyCoordinates> {
     let py = operators.py();
+    let n_components = within("n_components", n_components, 1..=MAX_SIZE)?;
     let settings =
         EmbeddingSettings { n_components, drop_first, tolerance, only_distances: false, max_iterations, seed };
     let chains: Vec<Chain> = chains.iter().map(|chain| chain.0.clone()).collect();

@@ -32,7 +32,7 @@ macro_rules! with_features {
                 })
             }
             $crate::features::RowsArgument::Dense(x) => $crate::precision::dispatch!(x, x => {
-                let $features = Features::Dense { data: elements(x)?, dimension: x.shape()[1] };
+                let $features = Features::Dense { data: $crate::arrays::elements(x)?, dimension: x.shape()[1] };
                 $body
             }),
         }

@@ -11,6 +11,9 @@ use crate::run::run;
 /// Typical number of iterations of a start, for the estimate of the cost.
 const TYPICAL_ITERATIONS: usize = 8;
 
+/// Number of iterations that may take long also for few points.
+const MANY_ITERATIONS: usize = 10_000;
+
 /// The best of several starts of k-means.
 #[pyclass(name = "KMeans", module = "mdt_fast._core", frozen, get_all)]
 pub struct PyKMeans {
@@ -37,7 +40,9 @@ pub fn k_means(
     let settings = KMeansSettings { n_clusters, n_init, max_iterations: max_iter, tolerance: tol, seed };
     dispatch!(&x, x => {
         let (points, dimension) = (elements(x)?, x.shape()[1]);
-        let factors = [n_clusters, n_init, max_iter.min(TYPICAL_ITERATIONS)];
+        // A run whose end is that of its iterations can be interrupted.
+        let iterations = if max_iter > MANY_ITERATIONS { max_iter } else { max_iter.min(TYPICAL_ITERATIONS) };
+        let factors = [n_clusters, n_init, iterations];
         let cost = factors.into_iter().fold(points.len(), usize::saturating_mul);
         let cluster = |exec: &_| mdt_core::cluster::k_means::k_means(points, dimension, &settings, exec);
         let found = run(py, n_threads, cost, cluster)?;

@@ -20,7 +20,9 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments extracted by PyO3 are owned")]
 #![expect(clippy::too_many_arguments, reason = "functions have the keyword arguments of their Python callers")]
 
+mod arguments;
 mod arrays;
+mod callback;
 mod consensus;
 mod contrastive;
 mod embedding;
@@ -43,6 +45,13 @@ use pyo3::prelude::*;
 #[pyfunction]
 fn available_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Return the largest number of threads of a call. More than the process may use gain nothing; a few
+/// more are allowed, because that number may be wrong.
+#[pyfunction]
+fn most_threads() -> usize {
+    available_threads().max(16)
 }
 
 /// Return the bytes that steps of walks have moved since the process began: entries x (index +
@@ -73,7 +82,7 @@ mod _core {
     #[pymodule_export]
     use crate::{
         arrays::PyCsrParts,
-        available_threads, bytes_moved,
+        available_threads, bytes_moved, most_threads,
         consensus::{PyConsensus, consensus},
         contrastive::{PyContrastiveLoss, contrastive},
         cpu_features,

@@ -1,8 +1,20 @@
 //! `Member`: one operator of an operator set, and the shares of which a step of it consists.
 
 use mdt_core::{Landing, Member};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+
+use crate::arguments::within;
+
+/// Largest number of walks of a mean: that of the members of a searched set.
+const MOST_WALKS: usize = u16::MAX as usize;
+
+/// Returns an exponent that is at least 1.
+fn check_exponent(exponent: u32) -> PyResult<u32> {
+    within("exponent", exponent as usize, 1..=u32::MAX as usize)?;
+    Ok(exponent)
+}
 
 /// A member of an operator set: a stored walk, or a step made from stored walks.
 ///
@@ -31,8 +43,8 @@ impl PyMember {
 
     /// The mean of the first `count` stored walks.
     #[staticmethod]
-    fn mean(count: usize) -> Self {
-        Self(Member::Mean(count))
+    fn mean(count: usize) -> PyResult<Self> {
+        Ok(Self(Member::Mean(within("count", count, 1..=MOST_WALKS)?)))
     }
 
     /// The identity: every walk stays where it is.
@@ -49,17 +61,20 @@ impl PyMember {
 
     /// `exponent` steps of the stored walk `P_base`.
     #[staticmethod]
-    fn power(base: usize, exponent: u32) -> Self {
-        Self(Member::Power { base, exponent })
+    fn power(base: usize, exponent: u32) -> PyResult<Self> {
+        Ok(Self(Member::Power { base, exponent: check_exponent(exponent)? }))
     }
 
     /// `alpha P_base + (1 - alpha) L`; L is `P_base^exponent`, or the uniform jump if `exponent` is
     /// None.
     #[staticmethod]
     #[pyo3(signature = (base, alpha, exponent=None))]
-    fn teleport(base: usize, alpha: f64, exponent: Option<u32>) -> Self {
-        let landing = exponent.map_or(Landing::Uniform, Landing::Power);
-        Self(Member::Teleport { base, alpha, landing })
+    fn teleport(base: usize, alpha: f64, exponent: Option<u32>) -> PyResult<Self> {
+        if !(0.0..=1.0).contains(&alpha) {
+            return Err(PyValueError::new_err(format!("alpha: expected a number from 0 to 1, got {alpha}")));
+        }
+        let landing = exponent.map(check_exponent).transpose()?.map_or(Landing::Uniform, Landing::Power);
+        Ok(Self(Member::Teleport { base, alpha, landing }))
     }
 
     /// The name of the constructor.

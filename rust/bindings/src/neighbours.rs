@@ -5,7 +5,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{elements, matrix};
+use crate::arrays::matrix;
 use crate::features::{RowsArgument, with_features};
 use crate::run::run;
 

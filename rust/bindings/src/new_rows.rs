@@ -61,7 +61,8 @@ pub fn cross_knn(
     metric: &str,
     n_threads: usize,
 ) -> PyResult<PyCrossTable> {
-    let reach = Reach { radii: elements(&radii)?, last: unsigned(&last, "last")? };
+    let last = unsigned(&last, "last")?;
+    let reach = Reach { radii: elements(&radii)?, last: &last };
     let (new, metric) = (new.as_features(), self::metric(metric)?);
     let found = with_features!(py, &x, points => {
         let cost = points.size().saturating_mul(new.n_rows().max(1));
@@ -93,10 +94,12 @@ pub fn cross_rows(
 ) -> PyResult<PyCrossRows> {
     let edges = edges.get().to_csr(py)?;
     let sides: Vec<ChosenBy> = elements(&sides)?.iter().map(|&s| number_to_side(s)).collect::<PyResult<_>>()?;
+    // A copy: the indices are checked before they are used, and another thread may change the array.
+    let nearest = unsigned(&nearest, "nearest")?;
     let rows = CrossRows {
         edges: &edges,
         chosen_by: &sides,
-        nearest: unsigned(&nearest, "nearest")?,
+        nearest: &nearest,
         kernel: self::kernel(kernel, &widths)?,
         own: own_widths.as_widths()?,
         symmetrize: self::symmetrize(symmetrize)?,

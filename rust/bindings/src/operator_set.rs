@@ -7,11 +7,15 @@ use numpy::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
+use crate::arguments::{LONGEST, within};
 use crate::arrays::{PyCsrParts, elements, matrix};
 use crate::member::PyMember;
 use crate::precision::{AnySet, Precision, dispatch, of_type};
 use crate::run::{run, to_exception};
 use crate::transition::PyTransition;
+
+/// Number of vectors that is accepted for any number of samples.
+const FEW_VECTORS: usize = 1 << 10;
 
 /// Members over stored transition matrices.
 ///
@@ -48,7 +52,8 @@ pub fn trajectory<'a, T: Real>(
 pub fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
     let walks = trajectory.set().walks();
     let powers = trajectory.steps().iter().flat_map(|step| &step.powers);
-    powers.map(|p| walks[p.base].matrix().nnz() * p.exponent as usize).sum::<usize>() + trajectory.n()
+    let costs = powers.map(|p| walks[p.base].matrix().nnz().saturating_mul(p.exponent as usize));
+    costs.fold(trajectory.n(), usize::saturating_add)
 }
 
 #[pymethods]
@@ -170,10 +175,16 @@ impl PyOperatorSet {
         seed: u64,
         n_threads: usize,
     ) -> PyResult<Vec<PyEntropyEstimate>> {
+        // More vectors than samples would not be random.
+        let most = dispatch!(&self.0, set => set.n()).max(FEW_VECTORS);
+        let (n_vectors, n_deflated) = (within("n_vectors", n_vectors, 1..=most)?, within("n_deflated", n_deflated, 0..=most)?);
         let options = EntropyOptions { probes: n_vectors, deflated: n_deflated, max_steps, tolerance, seed };
         let estimates = dispatch!(&self.0, set => {
             let trajectory = trajectory(set, &weights)?;
-            let columns = (n_vectors + n_deflated).saturating_mul(max_steps);
+            // Every factor of `W^t` is one step.
+            let longest = LONGEST / trajectory.steps().len();
+            times.iter().try_for_each(|&t| within("times", t, 1..=longest).map(drop))?;
+            let columns = n_vectors.saturating_add(n_deflated).saturating_mul(max_steps);
             let total = times.iter().fold(0_usize, |sum, &t| sum.saturating_add(t));
             let cost = cost_per_column(&trajectory).saturating_mul(columns).saturating_mul(total);
             run(py, n_threads, cost, |exec| trajectory.singular_entropy(&times, &options, exec))?

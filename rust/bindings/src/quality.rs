@@ -6,7 +6,7 @@ use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::elements;
+use crate::arrays::copied;
 use crate::features::{RowsArgument, with_features};
 use crate::run::run;
 
@@ -37,9 +37,10 @@ pub fn score_labels(
     n_threads: usize,
 ) -> PyResult<f64> {
     let criterion = criterion(quality, sample_size.map(|size| Sample { size, seed }))?;
-    let labels = elements(&labels)?;
+    // A copy: labels are checked before they are used, and another thread may change the array.
+    let labels = copied(&labels)?;
     with_features!(py, &rows, points => {
         let cost = criterion.cost(points.n_rows(), points.size(), n_labels);
-        run(py, n_threads, cost, |exec| criterion.of(points, labels, n_labels, exec))
+        run(py, n_threads, cost, |exec| criterion.of(points, &labels, n_labels, exec))
     })
 }

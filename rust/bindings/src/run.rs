@@ -8,6 +8,8 @@ use mdt_core::{Error, Exec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::most_threads;
+
 /// Interval at which signals are checked.
 const POLL: Duration = Duration::from_millis(50);
 
@@ -44,17 +46,20 @@ pub fn run_watched<R: Send>(
     mut watch: impl FnMut(Python<'_>, bool) -> PyResult<bool> + Send,
 ) -> PyResult<R> {
     let stop = Arc::new(AtomicBool::new(false));
-    let exec = Exec::new(n_threads, Arc::clone(&stop));
+    let exec = Exec::new(n_threads.min(most_threads()), Arc::clone(&stop));
     let mut raised = None;
     let result = py.detach(|| {
         exec.run_aside(
             POLL,
             |wake| work(&exec, wake),
             || {
-                let (watched, signal) = Python::attach(|py| {
+                let seen = Python::try_attach(|py| {
                     let signal = py.check_signals();
                     (watch(py, signal.is_err() || stop.load(Ordering::Relaxed)), signal)
                 });
+                // At the end of the interpreter a daemon thread gets no answer: its work stops, and
+                // the thread waits for the end of the process where it would need Python again.
+                let Some((watched, signal)) = seen else { return stop.store(true, Ordering::Relaxed) };
                 if signal.is_err() || !matches!(watched, Ok(false)) {
                     stop.store(true, Ordering::Relaxed);
                 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from ... import _core
-from ..._support.arguments import LARGEST_COUNT, check_choice, check_integer
+from ..._support.arguments import LARGEST_COUNT, LARGEST_STEPS, check_choice, check_integer
 from ..problem import Answer, Problem
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class TreeStrategy(SequenceStrategy):
     def __post_init__(self) -> None:
         """Check the options."""
         if self.max_steps is not None:
-            check_integer("max_steps", self.max_steps, minimum=1)
+            check_integer("max_steps", self.max_steps, minimum=1, maximum=LARGEST_STEPS)
 
     @property
     def fixed_length(self) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -26,6 +27,8 @@ from .base import Strategy, check_count
 if TYPE_CHECKING:
     from ..run import SearchRun
 
+# Trajectories that are drawn at a time.
+_BATCH = 16
 # Trajectories of the first round; each round doubles their number.
 _FIRST_ROUND = 16
 # Adjusted mutual information of the labels of two rounds from which no further round follows.
@@ -88,11 +91,14 @@ class Consensus(Strategy):
         problem, n_clusters = run.problem, run.problem.n_clusters
         # Checked by `choose_quality`.
         assert n_clusters is not None
-        drawn = draw_repeated(problem.ops, problem.n_steps, self.trajectories, problem.generator())
-        found, size = None, min(_FIRST_ROUND, self.trajectories)
+        draws = draw_repeated(problem.ops, problem.n_steps, self.trajectories, problem.generator())
+        found, size, drawn = None, min(_FIRST_ROUND, self.trajectories), 0
         while True:
             try:
-                run.score(drawn[:size], keep_labels=True)
+                while drawn < size:
+                    batch = list(islice(draws, min(_BATCH, size - drawn)))
+                    drawn += len(batch)
+                    run.score(batch, keep_labels=True)
             except Stop as stop:
                 run.stopped = stop.reason
             labels, rows = _labels(run), self._best_rows(run)

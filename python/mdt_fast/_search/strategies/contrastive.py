@@ -15,7 +15,7 @@ from ...quality import contrastive_loss
 from ...quality._arguments import QualityLike
 from ..evaluation import Evaluation
 from ..problem import Answer, Problem
-from .base import Strategy
+from .base import Strategy, check_count
 from .logits import softmax
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Contrastive(Strategy):
     def __post_init__(self) -> None:
         """Check the options."""
         check_number("learning_rate", self.learning_rate)
-        check_integer("steps", self.steps, minimum=1)
+        check_count("steps", self.steps)
         if self.batch_size is not None:
             check_integer("batch_size", self.batch_size, minimum=1)
 

@@ -11,6 +11,8 @@ from .logits import LogitStrategy, weights_of
 if TYPE_CHECKING:
     from ..run import SearchRun
 
+# Largest limit that SciPy accepts.
+_LARGEST_LIMIT = 2**31 - 1
 # Upper bound of a logit.
 _LARGEST_LOGIT = 20.0
 
@@ -43,7 +45,7 @@ class Direct(LogitStrategy):
             return -run.score([weights_of(run.problem, logits)])[0]
 
         # The run stops at the budget. DIRECT tests its own limit only once in an iteration.
-        limit = max(2 * self.evaluations, 1000)
+        limit = min(max(2 * self.evaluations, 1000), _LARGEST_LIMIT)
         bounds = [(0.0, _LARGEST_LOGIT)] * (run.problem.n_steps * len(run.problem.ops))
         direct(objective, bounds, vol_tol=0.0, len_tol=0.0, maxfun=limit, maxiter=limit)
         return Answer(run.best())

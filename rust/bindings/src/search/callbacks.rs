@@ -11,6 +11,7 @@ use numpy::Element;
 use pyo3::prelude::*;
 
 use crate::arrays::{matrix, signed};
+use crate::callback::call;
 
 /// A clustering to be scored, and the channel for its score.
 pub struct Request<T> {
@@ -45,7 +46,7 @@ pub fn answer_one<T: Element>(
     let components = coordinates.len() / labels.len();
     let arguments = (signed(py, labels), matrix(py, coordinates, components)?);
     // If the call raises, `reply` is dropped and the worker stops waiting.
-    let answer = function.bind(py).call1(arguments)?;
+    let answer = call(function.bind(py), arguments)?;
     drop(reply.send(answer.extract().map_err(|_| not_a_number(&answer, &name))));
     Ok(())
 }

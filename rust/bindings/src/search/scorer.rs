@@ -9,6 +9,7 @@ use mdt_core::search::{
     self, Answer, Clustered, Clustering, Evaluator, Halt, Quality, Score, ScoreFunction, ScoredView, ViewRows,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
+use mdt_core::ground::csr::MAX_SIZE;
 use mdt_core::{Error, Exec, OperatorSet, Real};
 use numpy::{Element, PyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -17,7 +18,9 @@ use pyo3::prelude::*;
 use super::callbacks::{answer_one, refuse_all, request};
 use super::results::{PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched};
 use super::strategies::PyStrategy;
+use crate::arguments::{positive, within};
 use crate::arrays::{elements, signed};
+use crate::callback::call;
 use crate::features::OwnedRows;
 use crate::operator_set::{PyOperatorSet, trajectory};
 use crate::precision::dispatch;
@@ -44,7 +47,9 @@ impl PyClustering {
         embedding_tol: f64,
         embedding_max_iter: usize,
         seed: u64,
-    ) -> Self {
+    ) -> PyResult<Self> {
+        let (n_clusters, n_init) = (within("n_clusters", n_clusters, 1..=MAX_SIZE)?, positive("n_init", n_init)?);
+        let n_components = within("n_components", n_components, 1..=MAX_SIZE)?;
         let embedding = EmbeddingSettings {
             n_components,
             drop_first: true,
@@ -54,7 +59,7 @@ impl PyClustering {
             seed,
         };
         let k_means = KMeansSettings { n_clusters, n_init, max_iterations: max_iter, tolerance: tol, seed };
-        Self(Clustering { embedding, damped, k_means })
+        Ok(Self(Clustering { embedding, damped, k_means }))
     }
 }
 
@@ -105,6 +110,9 @@ impl PyScorer {
         n_threads: usize,
     ) -> PyResult<Self> {
         let (source, clustering) = (Source::new(quality)?, clustering.map(|how| how.0.clone()));
+        let n_walks = dispatch!(&operators.get().0, set => set.walks().len());
+        let n_views = if features.is_empty() { n_walks } else { features.len() };
+        within("length of view_weights", view_weights.len(), 0..=n_views)?;
         Ok(Self { operators, source, clustering, view_weights, features, memory_budget, n_threads })
     }
 
@@ -201,7 +209,7 @@ impl PyScorer {
         };
         let report = |py: Python<'_>, journal: &mut Receiver<PyScoredSequence>| {
             let entries: Vec<PyScoredSequence> = journal.try_iter().collect();
-            watch.bind(py).call1((entries,))?.extract::<bool>()
+            call(watch.bind(py), (entries,))?.extract::<bool>()
         };
         let result = run_watched(py, self.n_threads, evaluate, |py, stopped| {
             if stopped {

@@ -1,10 +1,15 @@
 //! Strategies over sequences: `Beam`, `EpsilonGreedy`, `Mcts`, `RandomSequences`, `Exhaustive`.
 
 use mdt_core::search::{Beam, EpsilonGreedy, Exhaustive, Mcts, RandomSequences, Side, Strategy};
-use numpy::PyReadonlyArray2;
+use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::PyClass;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::arguments::{LONGEST, finite, positive, within};
+
+/// Largest number of members that a sequence can refer to.
+const MOST_MEMBERS: usize = u16::MAX as usize;
 
 /// The way in which a search chooses sequences; the base class of all strategies.
 #[pyclass(name = "Strategy", module = "mdt_fast._core", frozen, subclass)]
@@ -44,6 +49,7 @@ impl PyBeam {
     #[new]
     #[pyo3(signature = (*, width, depth, side))]
     fn new(width: usize, depth: usize, side: &str) -> PyResult<PyClassInitializer<Self>> {
+        let (width, depth) = (positive("width", width)?, within("depth", depth, 1..=LONGEST)?);
         Ok(strategy(Self, Beam { width, depth, side: self::side(side)? }))
     }
 }
@@ -57,6 +63,7 @@ impl PyEpsilonGreedy {
     #[new]
     #[pyo3(signature = (*, epsilon, depth, side, seed))]
     fn new(epsilon: f64, depth: usize, side: &str, seed: u64) -> PyResult<PyClassInitializer<Self>> {
+        let (epsilon, depth) = (finite("epsilon", epsilon)?, within("depth", depth, 1..=LONGEST)?);
         Ok(strategy(Self, EpsilonGreedy { epsilon, depth, side: self::side(side)?, seed }))
     }
 }
@@ -69,28 +76,33 @@ pub struct PyMcts;
 impl PyMcts {
     #[new]
     #[pyo3(signature = (*, playouts, depth, exploration, seed))]
-    fn new(playouts: usize, depth: usize, exploration: f64, seed: u64) -> PyClassInitializer<Self> {
-        strategy(Self, Mcts { playouts, depth, exploration, seed })
+    fn new(playouts: usize, depth: usize, exploration: f64, seed: u64) -> PyResult<PyClassInitializer<Self>> {
+        let (playouts, depth) = (positive("playouts", playouts)?, within("depth", depth, 1..=LONGEST)?);
+        Ok(strategy(Self, Mcts { playouts, depth, exploration: finite("exploration", exploration)?, seed }))
     }
 }
 
 /// Draw `n` sequences; row s of `probabilities` holds the probabilities of the members at step s.
 #[pyclass(name = "RandomSequences", module = "mdt_fast._core", frozen, extends = PyStrategy)]
-pub struct PyRandomSequences(RandomSequences);
+pub struct PyRandomSequences(RandomSequences, usize);
 
 #[pymethods]
 impl PyRandomSequences {
     #[new]
     #[pyo3(signature = (*, n, probabilities, seed))]
-    fn new(n: usize, probabilities: PyReadonlyArray2<'_, f64>, seed: u64) -> PyClassInitializer<Self> {
+    fn new(n: usize, probabilities: PyReadonlyArray2<'_, f64>, seed: u64) -> PyResult<PyClassInitializer<Self>> {
+        let [depth, n_members] = [probabilities.shape()[0], probabilities.shape()[1]];
+        let samples = positive("n", n)?;
+        within("rows of probabilities", depth, 1..=LONGEST)?;
+        within("columns of probabilities", n_members, 1..=MOST_MEMBERS)?;
         let probabilities = probabilities.as_array().iter().copied().collect();
-        let random = RandomSequences { samples: n, probabilities, seed };
-        strategy(Self(random.clone()), random)
+        let random = RandomSequences { samples, probabilities, seed };
+        Ok(strategy(Self(random.clone(), n_members), random))
     }
 
     /// Return the first sequence that the strategy draws.
-    fn first(&self, n_members: usize) -> Vec<u16> {
-        self.0.sequence(0, n_members)
+    fn first(&self, n_members: usize) -> PyResult<Vec<u16>> {
+        Ok(self.0.sequence(0, within("n_members", n_members, self.1..=self.1)?))
     }
 }
 
@@ -102,7 +114,7 @@ pub struct PyExhaustive;
 impl PyExhaustive {
     #[new]
     #[pyo3(signature = (*, depth))]
-    fn new(depth: usize) -> PyClassInitializer<Self> {
-        strategy(Self, Exhaustive { depth })
+    fn new(depth: usize) -> PyResult<PyClassInitializer<Self>> {
+        Ok(strategy(Self, Exhaustive { depth: within("depth", depth, 1..=LONGEST)? }))
     }
 }

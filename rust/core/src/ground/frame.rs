@@ -42,7 +42,9 @@ impl Frame {
     /// Converts a row of the frame back to the given coordinates.
     pub fn leave(&self, row: &mut [f64]) {
         let back = power_of_two(self.exponent);
-        row.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = back * (*x + m));
+        // A mean of doubles is a double: only its rounding can leave the range.
+        let within = |x: f64| x.clamp(-f64::MAX, f64::MAX);
+        row.iter_mut().zip(&self.mean).for_each(|(x, m)| *x = within(back * (*x + m)));
     }
 
     /// A squared distance of the frame in the given units; infinite if that overflows.

@@ -10,6 +10,7 @@
 //! ```
 
 use super::evaluator::SIDE_BY_SIDE;
+use crate::ground::csr::MAX_SIZE;
 use crate::reorder::LARGE;
 use crate::spectral::{basis_columns, start_columns};
 
@@ -36,15 +37,19 @@ pub fn plan_candidates(
     item_size: usize,
     n_threads: usize,
 ) -> CandidatePlan {
-    let rank = n_components + 1;
-    let (block, basis) = (start_columns(rank), basis_columns(rank));
+    // More components than samples do not exist, and the sums below stay within 64 bits.
+    let rank = n_components.min(MAX_SIZE) as u64 + 1;
+    let (block, basis) = (start_columns(rank as usize) as u64, basis_columns(rank as usize) as u64);
     let at_once = if n_samples <= SIDE_BY_SIDE { n_threads } else { 1 };
-    let bytes = |per_sample: usize| n_samples as u64 * per_sample as u64;
+    let (item_size, candidates) = (item_size as u64, at_once as u64);
+    let bytes = |per_item: u64, others: u64| {
+        (n_samples as u64).saturating_mul(item_size.saturating_mul(per_item).saturating_add(others))
+    };
     CandidatePlan {
         reordered_operators: if n_samples >= LARGE { operator_bytes } else { 0 },
-        solver: at_once as u64 * bytes(item_size * (2 * basis + 3 * block)),
-        coordinates_and_labels: at_once as u64 * bytes(2 * rank * item_size + 8 * rank + 16),
-        starting_block: bytes(item_size * block),
+        solver: candidates.saturating_mul(bytes(2 * basis + 3 * block, 0)),
+        coordinates_and_labels: candidates.saturating_mul(bytes(2 * rank, 8 * rank + 16)),
+        starting_block: bytes(block, 0),
         at_once,
     }
 }

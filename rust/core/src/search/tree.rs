@@ -60,6 +60,11 @@ impl<'a> SearchTree<'a> {
         self.n_members
     }
 
+    /// Number of sequences scored so far.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Returns the scores of sequences and computes each new one once.
     ///
     /// `parent` gives the sequence that a new sequence extends.
@@ -68,6 +73,8 @@ impl<'a> SearchTree<'a> {
         sequences: &[Sequence],
         parent: impl Fn(&Sequence) -> Option<Sequence>,
     ) -> Explored<Vec<f64>> {
+        // Also a strategy that visits nothing new can be stopped.
+        self.exec.check()?;
         let mut seen = HashSet::new();
         let new: Vec<Sequence> = sequences
             .iter()

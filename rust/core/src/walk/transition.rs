@@ -10,10 +10,14 @@
 use std::sync::OnceLock;
 
 use crate::ground::block::Block;
+use crate::ground::csr::sum_segments;
 use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::Term;
 use crate::ground::tall::scale_rows;
 use crate::{Csr, Error, Exec, Real, Result};
+
+/// Largest deviation of a stored row sum from 1: that of single precision over a million entries.
+const STORED_TOLERANCE: f64 = 1e-3;
 
 /// Whether a matrix or its transpose is applied to a block of column vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +70,16 @@ fn relative_densities<T: Real>(affinity: &Csr<T>, anisotropy: f64, exec: &Exec) 
     Ok((sums.iter().map(|q| (q / largest).powf(-anisotropy)).collect(), largest))
 }
 
+/// Refuses entries that are no probabilities.
+fn check_entries<T: Real>(matrix: &Csr<T>) -> Result<()> {
+    let Some(k) = matrix.values().iter().position(|v| !(v.to_f64() >= 0.0 && v.to_f64().is_finite())) else {
+        return Ok(());
+    };
+    let row = matrix.indptr().partition_point(|&p| p as usize <= k) - 1;
+    let (column, value) = (matrix.indices()[k], matrix.values()[k]);
+    Err(Error::Invalid(format!("entry ({row}, {column}) is {value:?}: expected a finite non-negative number")))
+}
+
 /// A square sparse matrix whose rows are non-negative and sum to 1.
 #[derive(Debug)]
 pub struct Transition<T> {
@@ -104,14 +118,7 @@ impl<T: Real> Transition<T> {
     /// A matrix whose row sums are within `tolerance` of 1. Rows are divided by their sums.
     pub fn from_stochastic(mut matrix: Csr<T>, tolerance: f64, exec: &Exec) -> Result<Self> {
         Error::check_size("transition columns", matrix.n_rows(), matrix.n_cols())?;
-        if let Some(k) = matrix.values().iter().position(|v| !(v.to_f64() >= 0.0 && v.to_f64().is_finite())) {
-            let row = matrix.indptr().partition_point(|&p| p as usize <= k) - 1;
-            return Err(Error::Invalid(format!(
-                "entry ({row}, {}) is {:?}: expected a finite non-negative number",
-                matrix.indices()[k],
-                matrix.values()[k]
-            )));
-        }
+        check_entries(&matrix)?;
         let sums = matrix.row_sums(exec)?;
         if let Some(row) = sums.iter().position(|s| (s - 1.0).abs() > tolerance) {
             return Err(Error::Invalid(format!("row {row} sums to {}: expected 1 within {tolerance:e}", sums[row])));
@@ -126,13 +133,22 @@ impl<T: Real> Transition<T> {
         if let Some(d) = &degrees {
             Error::check_size("degrees", matrix.n_rows(), d.len())?;
         }
-        Ok(Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() })
+        check_entries(&matrix)?;
+        let sums = (0..matrix.n_rows()).map(|row| sum_segments(matrix.row(row).1));
+        if let Some((row, sum)) = sums.enumerate().find(|(_, sum)| (sum - 1.0).abs() > STORED_TOLERANCE) {
+            return Err(Error::Invalid(format!("row {row} sums to {sum}: expected 1")));
+        }
+        Ok(Self::of_parts(matrix, degrees))
+    }
+
+    fn of_parts(matrix: Csr<T>, degrees: Option<Vec<T>>) -> Self {
+        Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() }
     }
 
     /// The same walk with its points in another order.
     pub(crate) fn permuted(&self, Permutation { order, places }: &Permutation, exec: &Exec) -> Result<Self> {
         let degrees = self.degrees().map(|d| order.iter().map(|&point| d[point as usize]).collect());
-        Self::restore(self.matrix.submatrix(order, places, exec)?, degrees)
+        Ok(Self::of_parts(self.matrix.submatrix(order, places, exec)?, degrees))
     }
 
     /// The same walk rounded to single precision.

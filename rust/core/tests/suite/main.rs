@@ -10,5 +10,6 @@ mod errors;
 mod neighbours;
 mod operators;
 mod oracle;
+mod raw_arrays;
 mod samples;
 mod search;

@@ -35,6 +35,9 @@ use run::{NONE, Run};
 /// seeding.
 const SMALL: usize = 1 << 16;
 
+/// Number of runs that are kept until the best of them is chosen.
+const AT_ONCE: usize = 256;
+
 /// Settings of k-means.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KMeansSettings {
@@ -105,8 +108,13 @@ fn best_run<'a>(problem: &'a Problem<'a>, settings: &KMeansSettings, exec: &Exec
     };
     let better = |best: Run<'a>, next: Run<'a>| if next.inertia < best.inertia { next } else { best };
     if problem.n <= SMALL && settings.n_init >= exec.threads() {
-        let runs = exec.map(settings.n_init, |number| run(number, &exec.alone()))?;
-        return runs.into_iter().reduce(better).map_or_else(|| run(0, exec), Ok);
+        let mut best = None;
+        for first in (0..settings.n_init).step_by(AT_ONCE) {
+            let count = AT_ONCE.min(settings.n_init - first);
+            let runs = exec.map(count, |number| run(first + number, &exec.alone()))?;
+            best = best.into_iter().chain(runs).reduce(better);
+        }
+        return best.map_or_else(|| run(0, exec), Ok);
     }
     (1..settings.n_init).try_fold(run(0, exec)?, |best, number| Ok(better(best, run(number, exec)?)))
 }

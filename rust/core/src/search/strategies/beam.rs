@@ -35,10 +35,15 @@ impl Strategy for Beam {
     fn visits(&self, n_members: usize) -> usize {
         let mut width = 1_usize;
         let mut visits = 0_usize;
-        for _ in 0..self.depth {
+        // The width at least doubles until it stays the same, so the loop is short at any depth.
+        for level in 0..self.depth {
             let children = width.saturating_mul(n_members);
+            let next = self.width.min(children);
+            if next == width {
+                return visits.saturating_add(children.saturating_mul(self.depth - level));
+            }
             visits = visits.saturating_add(children);
-            width = self.width.min(children);
+            width = next;
         }
         visits
     }

@@ -34,8 +34,19 @@ impl Strategy for Exhaustive {
     }
 
     fn visits(&self, n_members: usize) -> usize {
-        let sequences = |length| n_members.saturating_pow(length as u32);
-        (1..=self.depth).map(sequences).fold(0, usize::saturating_add)
+        if n_members < 2 {
+            return self.depth.saturating_mul(n_members);
+        }
+        let (mut visits, mut of_length) = (0_usize, 1_usize);
+        // With two members the sum leaves the range after 64 lengths.
+        for _ in 0..self.depth {
+            of_length = of_length.saturating_mul(n_members);
+            visits = visits.saturating_add(of_length);
+            if visits == usize::MAX {
+                break;
+            }
+        }
+        visits
     }
 }
 

@@ -45,7 +45,12 @@ impl Strategy for Mcts {
     fn explore(&self, tree: &mut SearchTree<'_>) -> Explored<()> {
         let mut records: HashMap<Sequence, Record> = HashMap::new();
         let mut range = (f64::INFINITY, f64::NEG_INFINITY);
+        let all = super::Exhaustive { depth: self.depth }.visits(tree.n_members());
         for playout in 0..self.playouts {
+            if tree.len() == all {
+                // Further playouts would find nothing new.
+                break;
+            }
             let mut stream = Stream::new(self.seed, playout as u64);
             let path = self.walk(tree.n_members(), &mut records, range, &mut stream);
             let tried = path[path.len() - 1].clone();

@@ -3,6 +3,9 @@
 use crate::Stream;
 use crate::search::{Explored, SearchTree, Sequence, Strategy};
 
+/// Number of sequences drawn at a time.
+const RUN: usize = 1024;
+
 /// Draws sequences of one length step by step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RandomSequences {
@@ -16,9 +19,17 @@ pub struct RandomSequences {
 
 impl Strategy for RandomSequences {
     fn explore(&self, tree: &mut SearchTree<'_>) -> Explored<()> {
-        let sequences: Vec<Sequence> =
-            (0..self.samples).map(|sample| self.sequence(sample, tree.n_members())).collect();
-        tree.visit(&sequences, |_| None).map(drop)
+        let possible = self.possible(tree.n_members());
+        for first in (0..self.samples).step_by(RUN) {
+            if tree.len() == possible {
+                // Further draws would repeat sequences.
+                break;
+            }
+            let draws = first..self.samples.min(first + RUN);
+            let sequences: Vec<Sequence> = draws.map(|sample| self.sequence(sample, tree.n_members())).collect();
+            tree.visit(&sequences, |_| None)?;
+        }
+        Ok(())
     }
 
     fn visits(&self, _: usize) -> usize {
@@ -27,11 +38,17 @@ impl Strategy for RandomSequences {
 }
 
 impl RandomSequences {
+    /// Number of sequences with a positive probability.
+    fn possible(&self, n_members: usize) -> usize {
+        let choices = |row: &[f64]| row.iter().filter(|&&p| p > 0.0).count().max(1);
+        self.probabilities.chunks_exact(n_members.max(1)).map(choices).fold(1, usize::saturating_mul)
+    }
+
     /// The sequence of one draw. Each draw has its own random stream, so further draws do not
     /// change it.
     pub fn sequence(&self, sample: usize, n_members: usize) -> Sequence {
         let mut stream = Stream::new(self.seed, sample as u64);
-        self.probabilities.chunks_exact(n_members).map(|row| pick(row, stream.uniform())).collect()
+        self.probabilities.chunks_exact(n_members.max(1)).map(|row| pick(row, stream.uniform())).collect()
     }
 }
 
