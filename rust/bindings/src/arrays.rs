@@ -4,9 +4,13 @@ use std::borrow::Cow;
 
 use bytemuck::allocation::cast_vec;
 use bytemuck::cast_slice;
+use mdt_core::ground::memory;
 use mdt_core::{Csr, Real};
 use numpy::ndarray::{Dimension, aview1};
-use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -39,11 +43,16 @@ impl PyCsrParts {
 
 impl PyCsrParts {
     /// The arrays of `matrix`, which take over its memory.
-    pub fn from_csr<T: Real + Element>(py: Python<'_>, matrix: Csr<T>) -> Self {
+    pub fn from_csr<T: Real + Element>(py: Python<'_>, matrix: Csr<T>) -> PyResult<Self> {
         let n_cols = matrix.n_cols();
         let (indptr, indices, values) = matrix.into_parts();
         let values = values.into_pyarray(py).into_any().unbind();
-        Self { n_cols, indptr: indptr_array(py, &indptr).unbind(), indices: signed(py, indices), values }
+        Ok(Self {
+            n_cols,
+            indptr: cast_vec::<u64, i64>(indptr).into_pyarray(py).unbind(),
+            indices: signed(py, indices),
+            values,
+        })
     }
 
     /// A checked copy with double-precision values.
@@ -74,12 +83,15 @@ fn contents<'a, T: Element + Copy>(array: &'a PyReadonlyArray1<'_, T>) -> PyResu
         return Ok(Cow::Borrowed(slice));
     }
     let copy: PyReadonlyArray1<'_, T> = array.call_method0("copy")?.extract()?;
-    Ok(Cow::Owned(elements(&copy)?.to_vec()))
+    memory::copy(elements(&copy)?).map(Cow::Owned).map_err(to_exception)
 }
 
 /// A copy of an array.
 pub fn copied<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
-    contents(array).map(Cow::into_owned)
+    match contents(array)? {
+        Cow::Owned(copy) => Ok(copy),
+        Cow::Borrowed(slice) => memory::copy(slice).map_err(to_exception),
+    }
 }
 
 /// An `(n, cols)` array that takes over the elements.
@@ -110,15 +122,34 @@ pub fn csr<T: Real + Element>(
     values: &PyReadonlyArray1<'_, T>,
 ) -> PyResult<Csr<T>> {
     let negative = |name: &str| PyValueError::new_err(format!("{name}: expected non-negative integers"));
-    let indptr: Result<Vec<u64>, _> = contents(indptr)?.iter().map(|&p| p.try_into()).collect();
-    let indices: Result<Vec<u32>, _> = contents(indices)?.iter().map(|&c| c.try_into()).collect();
-    let (indptr, indices) = (indptr.map_err(|_| negative("indptr"))?, indices.map_err(|_| negative("indices"))?);
-    Csr::new(n_cols, indptr, indices, copied(values)?).map_err(to_exception)
+    let (indptr, indices) = (copied(indptr)?, copied(indices)?);
+    if indptr.iter().any(|&p| p < 0) {
+        return Err(negative("indptr"));
+    }
+    if indices.iter().any(|&c| c < 0) {
+        return Err(negative("indices"));
+    }
+    Csr::new(n_cols, cast_vec(indptr), cast_vec(indices), copied(values)?).map_err(to_exception)
+}
+
+/// An array with a copy of the elements.
+pub fn array<'py, T: Element + Copy>(py: Python<'py>, data: &[T]) -> PyResult<Bound<'py, PyArray1<T>>> {
+    memory::copy(data).map(|copy| copy.into_pyarray(py)).map_err(to_exception)
 }
 
 /// Row pointers in SciPy's type.
-pub fn indptr_array<'py>(py: Python<'py>, indptr: &[u64]) -> Bound<'py, PyArray1<i64>> {
-    PyArray1::from_slice(py, cast_slice(indptr))
+pub fn indptr_array<'py>(py: Python<'py>, indptr: &[u64]) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    array(py, cast_slice(indptr))
+}
+
+/// An array of the element type of another one, with any contents, or NumPy's MemoryError.
+pub fn empty<'py, T: Element>(like: &PyReadonlyArray2<'py, T>, shape: [usize; 2]) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let py = like.py();
+    memory::require(shape.iter().fold(size_of::<T>() as u64, |bytes, &n| bytes.saturating_mul(n as u64)))
+        .map_err(to_exception)?;
+    let made =
+        py.import(pyo3::intern!(py, "numpy"))?.call_method1(pyo3::intern!(py, "empty"), (shape, like.dtype()))?;
+    Ok(made.cast_into()?)
 }
 
 /// A read-only view of memory that `owner` keeps alive and never changes.

@@ -82,6 +82,12 @@ fn coordinates<T: Element>(py: Python<'_>, found: Coordinates<T>, n_components: 
     })
 }
 
+/// Estimate the bytes that the solver takes for `rank` pairs of an `(n, n)` matrix.
+#[pyfunction]
+pub fn solver_bytes(n: usize, rank: usize, item_size: usize) -> u64 {
+    spectral::solver_bytes(n, rank, item_size)
+}
+
 /// Embed the samples by a trajectory given by its weights.
 #[pyfunction]
 #[pyo3(signature = (operators, weights, *, decomposition, pi, n_components, drop_first, tolerance, max_iterations, seed,
@@ -110,7 +116,7 @@ pub fn embed(
             Some(block) => Start::Near(elements(block)?),
             None => Start::Random,
         };
-        let cost = cost_per_column(&trajectory).saturating_mul(64 * n_components);
+        let cost = cost_per_column(&trajectory).saturating_mul(n_components.saturating_mul(64));
         let found =
             run(py, n_threads, cost, |exec| spectral::embed(&trajectory, decomposition, &settings, start, exec))?;
         Ok(PyEmbedded {
@@ -137,10 +143,16 @@ pub fn embed_multiview(
     n_threads: usize,
 ) -> PyResult<PyCoordinates> {
     let py = operators.py();
-    let settings = SvdSettings { rank: n_components + 1, tolerance, accuracy: Accuracy::Values, max_iterations, seed };
+    let settings = SvdSettings {
+        rank: n_components.saturating_add(1),
+        tolerance,
+        accuracy: Accuracy::Values,
+        max_iterations,
+        seed,
+    };
     dispatch!(&operators.get().0, set => {
         let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
-        let cost = entries.saturating_mul(256 * n_components);
+        let cost = entries.saturating_mul(n_components.saturating_mul(256));
         let embed = |exec: &_| spectral::embed_multiview(set, n_views, n_components, &settings, exec);
         coordinates(py, run(py, n_threads, cost, embed)?, n_components)
     })
@@ -165,7 +177,7 @@ pub fn embed_chains(
     let chains: Vec<Chain> = chains.iter().map(|chain| chain.0.clone()).collect();
     dispatch!(&operators.get().0, set => {
         let column = ChainSum::new(set, &chains).map_err(to_exception)?.cost_per_column();
-        let cost = column.saturating_mul(64 * n_components);
+        let cost = column.saturating_mul(n_components.saturating_mul(64));
         let found = run(py, n_threads, cost, |exec| spectral::embed_chains(set, &chains, &settings, exec))?;
         coordinates(py, found, n_components)
     })

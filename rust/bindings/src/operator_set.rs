@@ -7,7 +7,7 @@ use numpy::{
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::arrays::{PyCsrParts, elements, matrix};
+use crate::arrays::{PyCsrParts, elements, empty, matrix};
 use crate::member::PyMember;
 use crate::precision::{AnySet, Precision, dispatch, of_type};
 use crate::run::{run, to_exception};
@@ -89,9 +89,7 @@ impl PyOperatorSet {
             let (cols, x) = (block.shape()[1], elements(&block)?);
             let cost = cost_per_column(&trajectory).saturating_mul(cols);
             // NumPy requests huge pages, which saves a large result thousands of page faults.
-            // SAFETY: any bits are a number, and all of them are overwritten before the array is
-            // returned.
-            let out = unsafe { PyArray2::new(py, [set.n(), cols], false) };
+            let out = empty(&block, [set.n(), cols])?;
             let mut writable = out.readwrite();
             let target = writable.as_slice_mut()?;
             run(py, n_threads, cost, |exec| trajectory.apply(x, cols, direction, target, exec))?;
@@ -116,7 +114,7 @@ impl PyOperatorSet {
             let trajectory = trajectory(set, &weights)?;
             let cost = cost_per_column(&trajectory).saturating_mul(set.n());
             let product = run(py, n_threads, cost, |exec| trajectory.to_sparse(pruning, memory_limit, exec))?;
-            Ok(PyCsrParts::from_csr(py, product))
+            PyCsrParts::from_csr(py, product)
         })
     }
 
@@ -173,7 +171,7 @@ impl PyOperatorSet {
         let options = EntropyOptions { probes: n_vectors, deflated: n_deflated, max_steps, tolerance, seed };
         let estimates = dispatch!(&self.0, set => {
             let trajectory = trajectory(set, &weights)?;
-            let columns = (n_vectors + n_deflated).saturating_mul(max_steps);
+            let columns = n_vectors.saturating_add(n_deflated).saturating_mul(max_steps);
             let total = times.iter().fold(0_usize, |sum, &t| sum.saturating_add(t));
             let cost = cost_per_column(&trajectory).saturating_mul(columns).saturating_mul(total);
             run(py, n_threads, cost, |exec| trajectory.singular_entropy(&times, &options, exec))?

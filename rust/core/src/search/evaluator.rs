@@ -220,7 +220,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let set = in_cache_order(self.set, exec)?;
         for &member in &sequence[done..] {
             let step = Trajectory::of_sequence(set, &[member])?;
-            let mut next = Block::unset(block.len());
+            let mut next = Block::unset(block.len())?;
             let input = image.as_ref().map_or(block, |image: &Arc<Block<T>>| &image[..]);
             step.apply(input, block.len() / set.n(), Direction::Forward, &mut next, exec)?;
             image = Some(Arc::new(next));

@@ -1,17 +1,16 @@
 //! Estimate of the memory that the evaluation of candidates takes beside the operators.
 //!
-//! With `n` points, rank `r`, blocks of `b` columns, bases of `m` columns, items of `s` bytes and
-//! `c` candidates at once:
+//! With `n` points, rank `r`, blocks of `b` columns, items of `s` bytes and `c` candidates at once:
 //!
 //! ```text
-//! solver                  c n s (2 m + 3 b)        two bases, three blocks of a product
+//! solver                  c solver_bytes(n, r, s)  see `spectral`
 //! coordinates and labels  c n (2 r s + 8 r + 16)   k-means works in double precision
 //! starting block          n s b                    shared by all candidates
 //! ```
 
 use super::evaluator::SIDE_BY_SIDE;
 use crate::reorder::LARGE;
-use crate::spectral::{basis_columns, start_columns};
+use crate::spectral::{solver_bytes, start_columns};
 
 /// Estimated bytes, stage by stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +35,13 @@ pub fn plan_candidates(
     item_size: usize,
     n_threads: usize,
 ) -> CandidatePlan {
-    let rank = n_components + 1;
-    let (block, basis) = (start_columns(rank), basis_columns(rank));
+    let rank = n_components.saturating_add(1);
+    let block = start_columns(rank);
     let at_once = if n_samples <= SIDE_BY_SIDE { n_threads } else { 1 };
     let bytes = |per_sample: usize| n_samples as u64 * per_sample as u64;
     CandidatePlan {
         reordered_operators: if n_samples >= LARGE { operator_bytes } else { 0 },
-        solver: at_once as u64 * bytes(item_size * (2 * basis + 3 * block)),
+        solver: (at_once as u64).saturating_mul(solver_bytes(n_samples, rank, item_size)),
         coordinates_and_labels: at_once as u64 * bytes(2 * rank * item_size + 8 * rank + 16),
         starting_block: bytes(item_size * block),
         at_once,
