@@ -37,6 +37,7 @@ _Widths = float | _Float64
 # The rows of a walk, of a sparse matrix, or of an (N, d) array.
 _Rows: TypeAlias = "Transition | CsrParts | _Floats"
 
+def available_memory() -> int | None: ...
 def available_threads() -> int: ...
 def bytes_moved() -> int: ...
 def cpu_features() -> list[str]: ...
@@ -257,6 +258,16 @@ class Embedded:
     converged: Final[bool]
 
 # decomposition: "uniform", "stationary" (requires pi), "eigen", "eigen-stationary".
+@final
+class DensePairs:
+    """All values and the leading pairs of a dense matrix."""
+
+    values: Final[_Float64]  # (n,), descending
+    left: Final[_Float64]  # (n, rank): left singular vectors, or eigenvectors
+    right: Final[_Float64]  # (n, rank): right singular vectors; empty for a symmetric matrix
+
+def dense_pairs(matrix: _Float64, rank: int, *, symmetric: bool) -> DensePairs: ...
+def solver_bytes(n: int, rank: int, item_size: int) -> int: ...
 def embed(
     operators: OperatorSet,
     weights: _Float64,

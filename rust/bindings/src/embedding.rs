@@ -5,7 +5,7 @@ use mdt_core::spectral::{
     Accuracy, Chain, ChainSum, Coordinates, Decomposition, EmbeddingSettings, Start, SvdSettings,
 };
 use mdt_core::{Direction, spectral};
-use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -79,6 +79,27 @@ fn coordinates<T: Element>(py: Python<'_>, found: Coordinates<T>, n_components: 
         values: found.values.into_pyarray(py).unbind(),
         residuals: found.residuals.into_pyarray(py).unbind(),
         converged: found.converged,
+    })
+}
+
+/// Leading pairs of a dense matrix, and all its values.
+#[pyclass(name = "DensePairs", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyDensePairs {
+    values: Py<PyArray1<f64>>,
+    left: Py<PyArray2<f64>>,
+    right: Py<PyArray2<f64>>,
+}
+
+/// Decompose a dense matrix on a thread of its own, so that a Ctrl-C is answered at once.
+#[pyfunction]
+#[pyo3(signature = (matrix, rank, *, symmetric))]
+pub fn dense_pairs(matrix: PyReadonlyArray2<'_, f64>, rank: usize, symmetric: bool) -> PyResult<PyDensePairs> {
+    let (py, n, data) = (matrix.py(), matrix.shape()[0], elements(&matrix)?);
+    let found = run(py, 1, usize::MAX, |exec| spectral::dense_pairs(data, n, rank, symmetric, exec))?;
+    Ok(PyDensePairs {
+        values: found.values.into_pyarray(py).unbind(),
+        left: self::matrix(py, found.left, rank)?,
+        right: self::matrix(py, found.right, rank)?,
     })
 }
 

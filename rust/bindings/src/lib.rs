@@ -90,7 +90,10 @@ mod _core {
         consensus::{PyConsensus, consensus},
         contrastive::{PyContrastiveLoss, contrastive},
         cpu_features,
-        embedding::{PyChain, PyCoordinates, PyEmbedded, PyFactor, embed, embed_chains, embed_multiview, solver_bytes},
+        embedding::{
+            PyChain, PyCoordinates, PyDensePairs, PyEmbedded, PyFactor, dense_pairs, embed, embed_chains,
+            embed_multiview, solver_bytes,
+        },
         k_means::{PyKMeans, k_means},
         member::{PyMember, PyPower},
         neighbours::{PyNeighborTable, knn, knn_approximate},

@@ -25,6 +25,7 @@ mod svd;
 
 pub use accuracy::{Accuracy, SvdSettings};
 pub use chains::{Chain, ChainSum, embed_chains};
+pub use decomposition::{DensePairs, dense_pairs};
 pub(crate) use embedding::embed_in_order;
 pub use embedding::{Coordinates, Decomposition, Embedding, EmbeddingSettings, embed};
 pub use maps::Scaled;
