@@ -23,7 +23,7 @@ from scipy.sparse import csgraph
 import kneed
 
 import mdt_fast as mdt
-from mdt_fast import datasets
+
 
 warnings.simplefilter("ignore")
 n = 20_000
@@ -35,7 +35,7 @@ W = ops.trajectory([0, 1, 0])
 transitions = mdt.OperatorSet.from_transitions([P.copy() for P in ops.views]).trajectory([0, 1])
 calls = {
     "build": lambda: mdt.build_operators(Xs, n_neighbors=15),
-    "build approximately": lambda: mdt.build_operators(Xs[:1], n_neighbors=15, neighbors="approximate"),
+    "build approximately": lambda: mdt.build_operators(Xs[:1], n_neighbors=15, neighbors="approx"),
     "embed": lambda: mdt.embed(W, 10),
     "embed many": lambda: mdt.embed(W, 4_000),
     "search": lambda: mdt.search(ops, 5, strategy="beam", t=2),

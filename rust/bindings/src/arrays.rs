@@ -43,16 +43,12 @@ impl PyCsrParts {
 
 impl PyCsrParts {
     /// The arrays of `matrix`, which take over its memory.
-    pub fn from_csr<T: Real + Element>(py: Python<'_>, matrix: Csr<T>) -> PyResult<Self> {
+    pub fn from_csr<T: Real + Element>(py: Python<'_>, matrix: Csr<T>) -> Self {
         let n_cols = matrix.n_cols();
         let (indptr, indices, values) = matrix.into_parts();
         let values = values.into_pyarray(py).into_any().unbind();
-        Ok(Self {
-            n_cols,
-            indptr: cast_vec::<u64, i64>(indptr).into_pyarray(py).unbind(),
-            indices: signed(py, indices),
-            values,
-        })
+        let indptr = cast_vec::<u64, i64>(indptr).into_pyarray(py).unbind();
+        Self { n_cols, indptr, indices: signed(py, indices), values }
     }
 
     /// A checked copy with double-precision values.
@@ -142,7 +138,7 @@ pub fn indptr_array<'py>(py: Python<'py>, indptr: &[u64]) -> PyResult<Bound<'py,
     array(py, cast_slice(indptr))
 }
 
-/// An array of the element type of another one, with any contents, or NumPy's MemoryError.
+/// An array of the element type of another one, with any contents, or NumPy's `MemoryError`.
 pub fn empty<'py, T: Element>(like: &PyReadonlyArray2<'py, T>, shape: [usize; 2]) -> PyResult<Bound<'py, PyArray2<T>>> {
     let py = like.py();
     memory::require(shape.iter().fold(size_of::<T>() as u64, |bytes, &n| bytes.saturating_mul(n as u64)))

@@ -69,7 +69,7 @@ pub fn cross_knn(
     });
     let sides: Vec<u8> = found.chosen_by.into_iter().map(side_to_number).collect();
     Ok(PyCrossTable {
-        edges: Py::new(py, PyCsrParts::from_csr(py, found.distances)?)?,
+        edges: Py::new(py, PyCsrParts::from_csr(py, found.distances))?,
         sides: sides.into_pyarray(py).unbind(),
         nearest: signed(py, found.nearest),
         scales: found.scales.into_pyarray(py).unbind(),
@@ -104,6 +104,6 @@ pub fn cross_rows(
     };
     let cost = edges.nnz().saturating_mul(16);
     let made = run(py, n_threads, cost, |exec| mdt_core::cross_rows(rows, exec))?;
-    let rows = Py::new(py, PyCsrParts::from_csr(py, made.matrix)?)?;
+    let rows = Py::new(py, PyCsrParts::from_csr(py, made.matrix))?;
     Ok(PyCrossRows { rows, without_affinity: signed(py, made.isolated) })
 }

@@ -114,7 +114,7 @@ impl PyOperatorSet {
             let trajectory = trajectory(set, &weights)?;
             let cost = cost_per_column(&trajectory).saturating_mul(set.n());
             let product = run(py, n_threads, cost, |exec| trajectory.to_sparse(pruning, memory_limit, exec))?;
-            PyCsrParts::from_csr(py, product)
+            Ok(PyCsrParts::from_csr(py, product))
         })
     }
 

@@ -3,7 +3,7 @@
 use super::leading::{Leading, leading_values};
 use super::moments::Moments;
 use super::quadrature::{ProbeSettings, Quadrature, quadratures};
-use crate::ground::block::Reuse;
+use crate::ground::idle::Reuse;
 use crate::ground::tall::random_signs;
 use crate::reorder::in_cache_order;
 use crate::{Error, Exec, Real, Result, Trajectory};

@@ -11,7 +11,7 @@
 use bytemuck::Zeroable;
 
 use crate::ground::available::available_bytes;
-use crate::ground::block;
+use crate::ground::idle;
 use crate::{Error, Result};
 
 /// Requests of at least this size are compared with the available memory, which takes about 0.1 ms.
@@ -57,7 +57,7 @@ pub fn require(bytes: u64) -> Result<()> {
         return Ok(());
     }
     // Idle memory of dropped blocks counts as used.
-    block::release_idle();
+    idle::release();
     match available_bytes().filter(|&limit| bytes > limit) {
         Some(limit) => Err(Error::Memory { needed: bytes, limit }),
         None => Ok(()),

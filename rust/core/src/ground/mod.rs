@@ -8,7 +8,7 @@
 //! | `csr` | sparse matrices |
 //! | `sparse_step` | the product of sparse matrices with a block of vectors |
 //! | `available`, `memory`, `reserve` | available memory, checked allocation, the allocator |
-//! | `block` | memory of large blocks |
+//! | `block`, `idle` | memory of large blocks, kept for later ones |
 //! | `tall` | blocks of a few columns: arithmetic, orthonormal bases |
 //! | `frame`, `lanes` | dense points: scaling, layout for vector instructions |
 //! | `permutation` | permutations of the points |
@@ -19,6 +19,7 @@ pub(crate) mod block;
 pub mod csr;
 pub mod exec;
 pub(crate) mod frame;
+pub(crate) mod idle;
 pub(crate) mod lanes;
 pub mod memory;
 pub(crate) mod permutation;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::MmapMut;
 
-use crate::ground::block;
+use crate::ground::idle;
 use crate::{Error, Result};
 
 /// Size of the reserve: the small vectors of a call with a few million samples.
@@ -61,7 +61,7 @@ pub(crate) fn check() -> Result<()> {
 /// Repeats a request that the system refused.
 #[cold]
 fn retry(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
-    block::release_idle();
+    idle::release();
     let mut found = allocate();
     if !found.is_null() || size > RESERVE_BYTES {
         return found;
