@@ -13,13 +13,13 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustering", "Consensus", "ContrastiveLoss",
-    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
+    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
     "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
-    "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
-    "cpu_features", "cross_knn", "cross_rows", "density_factors", "embed", "embed_chains",
+    "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
+    "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed", "embed_chains",
     "embed_multiview", "k_means", "knn", "knn_approximate", "plan_candidates",
-    "score_labels",
+    "score_labels", "solver_bytes",
 ]  # fmt: skip
 
 __version__: Final[str]
