@@ -13,8 +13,8 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustering", "Consensus", "ContrastiveLoss",
-    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
-    "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
+    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate", "EpsilonGreedy",
+    "Evaluated", "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed", "embed_chains",
