@@ -13,13 +13,13 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustering", "Consensus", "ContrastiveLoss",
-    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "Embedded", "EntropyEstimate", "EpsilonGreedy", "Evaluated",
-    "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
+    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate", "EpsilonGreedy",
+    "Evaluated", "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
-    "Transition", "__version__", "available_threads", "bytes_moved", "consensus", "contrastive",
-    "cpu_features", "cross_knn", "cross_rows", "density_factors", "embed", "embed_chains",
+    "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
+    "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed", "embed_chains",
     "embed_multiview", "k_means", "knn", "knn_approximate", "most_threads", "plan_candidates",
-    "score_labels",
+    "score_labels", "solver_bytes",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -37,6 +37,7 @@ _Widths = float | _Float64
 # The rows of a walk, of a sparse matrix, or of an (N, d) array.
 _Rows: TypeAlias = "Transition | CsrParts | _Floats"
 
+def available_memory() -> int | None: ...
 def available_threads() -> int: ...
 def most_threads() -> int: ...
 def bytes_moved() -> int: ...
@@ -258,6 +259,16 @@ class Embedded:
     converged: Final[bool]
 
 # decomposition: "uniform", "stationary" (requires pi), "eigen", "eigen-stationary".
+@final
+class DensePairs:
+    """All values and the leading pairs of a dense matrix."""
+
+    values: Final[_Float64]  # (n,), descending
+    left: Final[_Float64]  # (n, rank): left singular vectors, or eigenvectors
+    right: Final[_Float64]  # (n, rank): right singular vectors; empty for a symmetric matrix
+
+def dense_pairs(matrix: _Float64, rank: int, *, symmetric: bool) -> DensePairs: ...
+def solver_bytes(n: int, rank: int, item_size: int) -> int: ...
 def embed(
     operators: OperatorSet,
     weights: _Float64,

@@ -11,6 +11,7 @@ from .._support.arguments import RandomStateLike, check_integer, check_number
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import warn_of_residual
+from .solver_memory import check_components
 
 __all__ = ["Chain", "Factor", "embed_chains"]
 
@@ -45,6 +46,7 @@ def embed_chains(
     """
     components = check_integer("n_components", n_components, minimum=1, maximum=max(ops.n_samples - 1, 1))
     iterations, tolerance = check_integer("max_iter", max_iter, minimum=1), check_number("tol", tol)
+    check_components("n_components", components, ops.n_samples, ops.dtype.itemsize, extra=1)
     found = _core.embed_chains(
         ops.native, list(chains), n_components=components, drop_first=drop_first, tolerance=tolerance,
         max_iterations=iterations, seed=check_seed(random_state), n_threads=n_threads(ops.n_jobs),

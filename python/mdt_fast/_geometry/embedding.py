@@ -15,6 +15,7 @@ from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import OperatorWarning, warn_of_residual
 from .scaling import Scaling
+from .solver_memory import check_components
 from .spectrum import Spectrum, solve_exact
 
 SOLVERS = ("auto", "exact")
@@ -122,8 +123,8 @@ def embed(
         Number of coordinates, between 1 and N - 1. The first pair, which is (nearly) constant, is
         not counted unless `drop_first` is False.
     solver : {"auto", "exact"}, default="auto"
-        "auto": block Lanczos bidiagonalisation without forming W. "exact": LAPACK on the dense
-        matrix.
+        "auto": block Lanczos bidiagonalisation without forming W, or a decomposition of the dense
+        matrix for more than about N / 4 components. "exact": a decomposition of the dense matrix.
     weighting : {"uniform", "stationary"}, default="uniform"
         Geometry of the embedding, see Notes.
     decomposition : {"svd", "eigen"}, default="svd"
@@ -154,6 +155,8 @@ def embed(
         the stationary distribution is 0 at some sample.
     FloatingPointError
         If the coordinates overflow.
+    MemoryError
+        If the solver needs more memory than is available.
 
     Notes
     -----
@@ -192,6 +195,8 @@ def embed(
     seed = check_seed(random_state)
     scaling = Scaling.of(W, weighting, decomposition)
     first = _check_start(start, W)
+    if solver == "auto":
+        check_components("n_components", components, n, W.dtype.itemsize, extra=drop)
     _warn_of_parts(W)
     found: _core.Embedded | Spectrum
     if solver == "exact":

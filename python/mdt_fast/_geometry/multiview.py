@@ -12,6 +12,7 @@ from .._support.arguments import RandomStateLike, check_integer, check_number
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import warn_of_residual
+from .solver_memory import check_components
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ def embed_multiview(
     components = check_integer("n_components", n_components, minimum=1, maximum=states - 1)
     iterations = check_integer("max_iter", max_iter, minimum=1)
     tolerance = check_number("tol", tol)
+    check_components("n_components", components, states, ops.dtype.itemsize, extra=1)
     try:
         found = _core.embed_multiview(
             ops.native, n_views=ops.n_views, n_components=components, tolerance=tolerance, max_iterations=iterations,

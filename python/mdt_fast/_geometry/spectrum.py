@@ -1,4 +1,8 @@
-"""Singular and eigenpairs of dense matrices, by LAPACK and ARPACK."""
+"""Singular and eigenpairs of dense matrices.
+
+LAPACK cannot be interrupted. It decomposes matrices that take it less than a second; larger ones are
+decomposed in the core, on a thread that a Ctrl-C leaves behind.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,17 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import svds
 
-from .._core import Member
+from .._core import Member, dense_pairs
 from .._operators.trajectory import Trajectory
 from .._support import memory as _memory
 from .scaling import Scaling
 
 # Up to this size LAPACK computes all pairs of a dense matrix as fast as ARPACK computes some.
 _SMALL = 300
+# Bytes of the dense matrix, its copies and its factors, for each entry.
+_BYTES_PER_ENTRY = 120
+# Up to this size LAPACK takes less than half a second.
+_SHORT = 1_000
 
 
 def column_signs(coordinates: NDArray[Any]) -> NDArray[Any]:
@@ -53,9 +61,9 @@ class Spectrum:
 
 
 def solve_exact(W: Trajectory, rank: int, scaling: Scaling) -> Spectrum:
-    """Return the leading pairs of a trajectory by LAPACK on the dense matrix."""
+    """Return the leading pairs of a trajectory from its dense matrix."""
     n, is_eigen = W.shape[0], scaling.base is not None
-    _memory.require(6 * 8 * n**2, f"solver='exact' for {n} samples")
+    _memory.require(_BYTES_PER_ENTRY * n**2, f"solver='exact' for {n} samples")
     roots = np.ones(n) if scaling.pi is None else np.sqrt(scaling.pi)
     A = W
     if scaling.base is not None:
@@ -84,9 +92,28 @@ def leading_pairs(
 
 
 def _dense_pairs(A: NDArray[Any], rank: int, eigen: bool) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    if len(A) > _SHORT:
+        found = dense_pairs((A + A.T) / 2 if eigen else np.ascontiguousarray(A), rank, symmetric=eigen)
+        return found.left, found.values[:rank], found.left if eigen else found.right
     if eigen:
         values, vectors = linalg.eigh((A + A.T) / 2, subset_by_index=(len(A) - rank, len(A) - 1))
         vectors = vectors[:, ::-1]
         return vectors, values[::-1], vectors
     left, values, right = linalg.svd(A, full_matrices=False)
     return left[:, :rank], values[:rank], right[:rank].T
+
+
+def singular_values(A: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return all singular values of a dense matrix."""
+    if len(A) > _SHORT:
+        return dense_pairs(np.ascontiguousarray(A), 0, symmetric=False).values
+    values: NDArray[np.float64] = linalg.svdvals(A, check_finite=False)
+    return values
+
+
+def eigenvalues(A: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return all eigenvalues of a dense symmetric matrix, which may be overwritten."""
+    if len(A) > _SHORT:
+        return dense_pairs(A, 0, symmetric=True).values
+    values: NDArray[np.float64] = linalg.eigvalsh(A, overwrite_a=True, check_finite=False)
+    return values

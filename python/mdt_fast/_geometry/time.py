@@ -16,12 +16,15 @@ from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import TimeSelectionWarning
+from .spectrum import eigenvalues, singular_values
 
 METHODS = ("auto", "exact", "spectral", "stochastic")
 
 # Fifty singular value decompositions of this size take about three seconds on two cores; at twice
 # the size, twenty.
 _EXACT_SAMPLES = 500
+# Bytes of the dense matrices and of the decomposition, for each entry.
+_BYTES_PER_ENTRY = 80
 
 # Settings of the estimator: number of singular values computed explicitly, largest number of
 # Lanczos steps of each vector, and the relative change of the sum at which they stop.
@@ -124,7 +127,7 @@ def select_time(
     max_t : int, default=50
         Largest time of the curve, at least 3.
     method : {"auto", "exact", "spectral", "stochastic"}, default="auto"
-        "exact": all singular values of the dense ``M^t`` by LAPACK, with N^2 memory and N^3 work
+        "exact": all singular values of the dense ``M^t``, with N^2 memory and N^3 work
         for each t. "spectral": magnitudes of eigenvalues instead of singular values, for all t from
         one dense decomposition; for one reversible walk. "stochastic": a matrix-free estimate at
         about fifteen times, for any N, with its error. "auto": "exact" up to N = 500 (a few
@@ -138,8 +141,8 @@ def select_time(
     random_state : int, Generator, RandomState or None, default=0
         Seed of the estimator; one seed gives one result with any number of threads.
     n_jobs : int or None, default=None
-        Number of threads of the estimator; None uses the number of the set. LAPACK has its own
-        settings.
+        Number of threads of the estimator; None uses the number of the set. Dense
+        decompositions do not use it.
 
     Returns
     -------
@@ -238,23 +241,18 @@ def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
 
 def _exact(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     """Return the entropies of the dense powers at every time."""
-    from scipy.linalg import svdvals
-
     n = W.shape[0]
-    # The power, the next one, LAPACK's copy, and the block between two factors.
-    _memory.require(4 * n * n * 8, f"method='exact' on {n} samples")
+    _memory.require(_BYTES_PER_ENTRY * n * n, f"method='exact' on {n} samples")
     power = np.eye(n, dtype=W.dtype)
     entropies = np.empty(max_t)
     for i in range(max_t):
         power = W @ power
-        entropies[i] = singular_entropy(svdvals(np.asarray(power, dtype=np.float64), check_finite=False))
+        entropies[i] = singular_entropy(singular_values(np.asarray(power, dtype=np.float64)))
     return entropies
 
 
 def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     """Return the entropies of ``|eigenvalues|^t`` of one reversible walk."""
-    from scipy.linalg import eigvalsh
-
     ops, n = W.operators, W.shape[0]
     kinds = "one view of an affinity, or a power of it, an identity or teleport of it"
     shares = np.flatnonzero(W.weights[0])
@@ -264,13 +262,13 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
         raise ValueError(f"method='spectral': expected {kinds}, which is a reversible walk; got {W!r}")
     base = bases[0]
     degrees = np.sqrt(np.asarray(ops.transitions[base].degrees, dtype=np.float64))
-    _memory.require(3 * n * n * 8, f"method='spectral' on {n} samples")
+    _memory.require(_BYTES_PER_ENTRY * n * n, f"method='spectral' on {n} samples")
     symmetric = ops.walk_matrix(base).toarray().astype(np.float64)
     symmetric *= degrees[:, None]
     symmetric /= degrees[None, :]
     # The step is a polynomial of the walk, and its eigenvalues are that polynomial of the walk's
     # eigenvalues.
-    values = eigvalsh((symmetric + symmetric.T) / 2, overwrite_a=True, check_finite=False)
+    values = eigenvalues((symmetric + symmetric.T) / 2)
     values = np.abs(_polynomial(ops, W.weights[0], values))
     # Powers by logarithms: no intermediate power underflows.
     with np.errstate(divide="ignore"):

@@ -28,6 +28,8 @@ _SIMPLEX_TOLERANCE = 1e-8
 _SIMPLEX_TOLERANCE_SINGLE = 1e-5
 # Columns of the identity that toarray multiplies at a time.
 _PANEL = 256
+# Bytes of the rows of a dense product that are written at a time.
+_PIECE_BYTES = 2**24
 
 
 class _MatrixFree(LinearOperator):  # type: ignore[misc]
@@ -155,11 +157,16 @@ class Trajectory(_MatrixFree):
         n = self.operators.n_samples
         _memory.require(n * n * self.dtype.itemsize, f"W.toarray() of {n} samples")
         dense = np.empty((n, n), dtype=self.dtype)
+        rows = max(1, _PIECE_BYTES // max(1, n * self.dtype.itemsize))
         for start in range(0, n, _PANEL):
             width = min(_PANEL, n - start)
             unit = np.zeros((n, width), dtype=self.dtype)
             unit[np.arange(start, start + width), np.arange(width)] = 1
-            dense[:, start : start + width] = self._multiply(unit)
+            product = self._multiply(unit)
+            # In pieces: the first write to gigabytes of new memory takes seconds, without a check of
+            # signals.
+            for row in range(0, n, rows):
+                dense[row : row + rows, start : start + width] = product[row : row + rows]
         return dense
 
     def tosparse(

@@ -1,8 +1,9 @@
 """How much memory a search takes, estimated before it starts."""
 
 from .. import _core
+from .._geometry.solver_memory import check_components
 from .._operators.operator_set import OperatorSet
-from .scoring import ScoringPlan
+from .scoring import Scoring, ScoringPlan
 
 # Entries of a row of a walk for each neighbour: a neighbour relation that holds in one direction
 # only adds an entry to both rows.
@@ -34,6 +35,13 @@ def plan_search(
         "kept for longer sequences": int(kept),
     }
     return {**plan, "total": sum(plan.values())}
+
+
+def check_solver_memory(ops: OperatorSet, plan: ScoringPlan, scoring: Scoring) -> None:
+    """Raise MemoryError if the embedding of one candidate does not fit into the memory."""
+    if plan.n_components is not None:
+        name = "n_clusters" if scoring.n_components is None else "n_components"
+        check_components(name, plan.n_components, ops.n_samples, ops.dtype.itemsize, extra=1)
 
 
 def memory_left(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) -> int:

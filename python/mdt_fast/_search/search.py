@@ -17,7 +17,7 @@ from .._support.threads import n_threads
 from ..quality._view_weights import stay_of, weights_of
 from .checkpoint import Checkpoint, fingerprint
 from .evaluation import Evaluation
-from .memory_plan import memory_left
+from .memory_plan import check_solver_memory, memory_left
 from .problem import Answer, Problem
 from .progress import ProgressLike, Reporter
 from .result import SearchResult
@@ -127,6 +127,7 @@ def search(
     if is_weighing and n_clusters is None:
         raise ValueError("view_weights: expected numbers, because 'auto' needs n_clusters, got n_clusters=None")
     plan = ScoringPlan.check(scoring, chosen, ops, n_clusters, None if is_weighing else view_weights)
+    check_solver_memory(ops, plan, scoring)
     seed, requested = check_seed(random_state), check_time(t)
     jobs = ops.n_jobs if n_jobs is None else n_jobs
     budget = check_integer("memory_budget", scoring.memory_budget, minimum=0, maximum=sys.maxsize)

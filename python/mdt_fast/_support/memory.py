@@ -1,27 +1,19 @@
 """Available memory, and checks of requests against it."""
 
 import os
-from contextlib import suppress
-from pathlib import Path
+
+from .. import _core
 
 
 def available_bytes() -> int:
-    """Return the number of bytes that can be allocated without swapping."""
-    limits = [_system_bytes()]
-    for name in ("memory.max", "memory/memory.limit_in_bytes"):
-        # The limit of a container; "max" means that there is none.
-        try:
-            limits.append(int(Path("/sys/fs/cgroup", name).read_text()))
-        except (OSError, ValueError):
-            continue
-    return min(limits)
+    """Return the number of bytes that can be allocated without swapping.
 
-
-def _system_bytes() -> int:
-    with suppress(OSError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+    On Linux this is the smallest of the available memory of the machine, of what the limits of the
+    process leave (``ulimit -v``, ``ulimit -d``) and of what its control groups leave.
+    """
+    found = _core.available_memory()
+    if found is not None:
+        return found
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -3,10 +3,14 @@
 use std::borrow::Cow;
 
 use bytemuck::allocation::cast_vec;
-use bytemuck::cast_slice;
+use bytemuck::{AnyBitPattern, NoUninit, cast_slice};
+use mdt_core::ground::memory;
 use mdt_core::{Csr, Real};
 use numpy::ndarray::{Dimension, aview1};
-use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -43,7 +47,8 @@ impl PyCsrParts {
         let n_cols = matrix.n_cols();
         let (indptr, indices, values) = matrix.into_parts();
         let values = values.into_pyarray(py).into_any().unbind();
-        Self { n_cols, indptr: indptr_array(py, &indptr).unbind(), indices: signed(py, indices), values }
+        let indptr = cast_vec::<u64, i64>(indptr).into_pyarray(py).unbind();
+        Self { n_cols, indptr, indices: signed(py, indices), values }
     }
 
     /// A checked copy with double-precision values.
@@ -74,12 +79,15 @@ fn contents<'a, T: Element + Copy>(array: &'a PyReadonlyArray1<'_, T>) -> PyResu
         return Ok(Cow::Borrowed(slice));
     }
     let copy: PyReadonlyArray1<'_, T> = array.call_method0("copy")?.extract()?;
-    Ok(Cow::Owned(elements(&copy)?.to_vec()))
+    memory::copy(elements(&copy)?).map(Cow::Owned).map_err(to_exception)
 }
 
 /// A copy of an array.
 pub fn copied<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
-    contents(array).map(Cow::into_owned)
+    match contents(array)? {
+        Cow::Owned(copy) => Ok(copy),
+        Cow::Borrowed(slice) => memory::copy(slice).map_err(to_exception),
+    }
 }
 
 /// An `(n, cols)` array that takes over the elements.
@@ -93,10 +101,18 @@ pub fn signed(py: Python<'_>, data: Vec<u32>) -> Py<PyArray1<i32>> {
     cast_vec::<u32, i32>(data).into_pyarray(py).unbind()
 }
 
-/// A checked copy of indices; `name` is the argument in the error.
-pub fn unsigned(array: &PyReadonlyArray1<'_, i32>, name: &str) -> PyResult<Vec<u32>> {
-    let numbers: Result<Vec<u32>, _> = contents(array)?.iter().map(|&i| i.try_into()).collect();
-    numbers.map_err(|_| PyValueError::new_err(format!("{name}: expected non-negative integers")))
+/// A checked copy of indices as unsigned integers of the same size; `name` is the argument in the
+/// error.
+pub fn unsigned<I, U>(array: &PyReadonlyArray1<'_, I>, name: &str) -> PyResult<Vec<U>>
+where
+    I: Element + NoUninit + PartialOrd + Default,
+    U: AnyBitPattern,
+{
+    let numbers = copied(array)?;
+    if numbers.iter().any(|number| *number < I::default()) {
+        return Err(PyValueError::new_err(format!("{name}: expected non-negative integers")));
+    }
+    Ok(cast_vec(numbers))
 }
 
 /// A CSR matrix from copies of its arrays.
@@ -106,14 +122,28 @@ pub fn csr<T: Real + Element>(
     indices: &PyReadonlyArray1<'_, i32>,
     values: &PyReadonlyArray1<'_, T>,
 ) -> PyResult<Csr<T>> {
-    let indptr: Result<Vec<u64>, _> = contents(indptr)?.iter().map(|&p| p.try_into()).collect();
-    let indptr = indptr.map_err(|_| PyValueError::new_err("indptr: expected non-negative integers"))?;
-    Csr::new(n_cols, indptr, unsigned(indices, "indices")?, copied(values)?).map_err(to_exception)
+    let (indptr, indices) = (unsigned(indptr, "indptr")?, unsigned(indices, "indices")?);
+    Csr::new(n_cols, indptr, indices, copied(values)?).map_err(to_exception)
+}
+
+/// An array with a copy of the elements.
+pub fn array<'py, T: Element + Copy>(py: Python<'py>, data: &[T]) -> PyResult<Bound<'py, PyArray1<T>>> {
+    memory::copy(data).map(|copy| copy.into_pyarray(py)).map_err(to_exception)
 }
 
 /// Row pointers in SciPy's type.
-pub fn indptr_array<'py>(py: Python<'py>, indptr: &[u64]) -> Bound<'py, PyArray1<i64>> {
-    PyArray1::from_slice(py, cast_slice(indptr))
+pub fn indptr_array<'py>(py: Python<'py>, indptr: &[u64]) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    array(py, cast_slice(indptr))
+}
+
+/// An array of the element type of another one, with any contents, or NumPy's `MemoryError`.
+pub fn empty<'py, T: Element>(like: &PyReadonlyArray2<'py, T>, shape: [usize; 2]) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let py = like.py();
+    memory::require(shape.iter().fold(size_of::<T>() as u64, |bytes, &n| bytes.saturating_mul(n as u64)))
+        .map_err(to_exception)?;
+    let made =
+        py.import(pyo3::intern!(py, "numpy"))?.call_method1(pyo3::intern!(py, "empty"), (shape, like.dtype()))?;
+    Ok(made.cast_into()?)
 }
 
 /// A read-only view of memory that `owner` keeps alive and never changes.

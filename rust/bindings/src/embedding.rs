@@ -6,7 +6,7 @@ use mdt_core::spectral::{
     Accuracy, Chain, ChainSum, Coordinates, Decomposition, EmbeddingSettings, Start, SvdSettings,
 };
 use mdt_core::{Direction, spectral};
-use numpy::{Element, IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -84,6 +84,33 @@ fn coordinates<T: Element>(py: Python<'_>, found: Coordinates<T>, n_components: 
     })
 }
 
+/// Leading pairs of a dense matrix, and all its values.
+#[pyclass(name = "DensePairs", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyDensePairs {
+    values: Py<PyArray1<f64>>,
+    left: Py<PyArray2<f64>>,
+    right: Py<PyArray2<f64>>,
+}
+
+/// Decompose a dense matrix on a thread of its own, so that a Ctrl-C is answered at once.
+#[pyfunction]
+#[pyo3(signature = (matrix, rank, *, symmetric))]
+pub fn dense_pairs(matrix: PyReadonlyArray2<'_, f64>, rank: usize, symmetric: bool) -> PyResult<PyDensePairs> {
+    let (py, n, data) = (matrix.py(), matrix.shape()[0], elements(&matrix)?);
+    let found = run(py, 1, usize::MAX, |exec| spectral::dense_pairs(data, n, rank, symmetric, exec))?;
+    Ok(PyDensePairs {
+        values: found.values.into_pyarray(py).unbind(),
+        left: self::matrix(py, found.left, rank)?,
+        right: self::matrix(py, found.right, rank)?,
+    })
+}
+
+/// Estimate the bytes that the solver takes for `rank` pairs of an `(n, n)` matrix.
+#[pyfunction]
+pub fn solver_bytes(n: usize, rank: usize, item_size: usize) -> u64 {
+    spectral::solver_bytes(n, rank, item_size)
+}
+
 /// Embed the samples by a trajectory given by its weights.
 #[pyfunction]
 #[pyo3(signature = (operators, weights, *, decomposition, pi, n_components, drop_first, tolerance, max_iterations, seed,
@@ -113,7 +140,7 @@ pub fn embed(
             Some(block) => Start::Near(elements(block)?),
             None => Start::Random,
         };
-        let cost = cost_per_column(&trajectory).saturating_mul(64 * n_components);
+        let cost = cost_per_column(&trajectory).saturating_mul(n_components.saturating_mul(64));
         let found =
             run(py, n_threads, cost, |exec| spectral::embed(&trajectory, decomposition, &settings, start, exec))?;
         Ok(PyEmbedded {
@@ -144,7 +171,7 @@ pub fn embed_multiview(
     let settings = SvdSettings { rank: n_components + 1, tolerance, accuracy: Accuracy::Values, max_iterations, seed };
     dispatch!(&operators.get().0, set => {
         let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
-        let cost = entries.saturating_mul(256 * n_components);
+        let cost = entries.saturating_mul(n_components.saturating_mul(256));
         let embed = |exec: &_| spectral::embed_multiview(set, n_views, n_components, &settings, exec);
         coordinates(py, run(py, n_threads, cost, embed)?, n_components)
     })
@@ -170,7 +197,7 @@ pub fn embed_chains(
     let chains: Vec<Chain> = chains.iter().map(|chain| chain.0.clone()).collect();
     dispatch!(&operators.get().0, set => {
         let column = ChainSum::new(set, &chains).map_err(to_exception)?.cost_per_column();
-        let cost = column.saturating_mul(64 * n_components);
+        let cost = column.saturating_mul(n_components.saturating_mul(64));
         let found = run(py, n_threads, cost, |exec| spectral::embed_chains(set, &chains, &settings, exec))?;
         coordinates(py, found, n_components)
     })

@@ -2,11 +2,13 @@
 
 use mdt_core::Csr;
 use mdt_core::graph::neighbours::Features;
+use mdt_core::ground::memory;
 use numpy::{PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arrays::{PyCsrParts, elements};
 use crate::precision::AnyArray2;
+use crate::run::to_exception;
 use crate::transition::PyTransition;
 
 /// Rows in either precision.
@@ -54,7 +56,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for OwnedRows {
             return parts.get().to_csr(object.py()).map(Self::Sparse);
         }
         let x: PyReadonlyArray2<'_, f64> = object.extract()?;
-        Ok(Self::Dense(elements(&x)?.to_vec(), x.shape()[1]))
+        Ok(Self::Dense(memory::copy(elements(&x)?).map_err(to_exception)?, x.shape()[1]))
     }
 }
 

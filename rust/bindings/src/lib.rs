@@ -38,7 +38,20 @@ mod run;
 mod search;
 mod transition;
 
+use mdt_core::ground::reserve::WithReserve;
 use pyo3::prelude::*;
+
+/// Small allocations that the system refuses are served from a reserve, and the call ends with an
+/// error.
+#[global_allocator]
+static ALLOCATOR: WithReserve = WithReserve;
+
+/// Return the bytes that can be allocated within the limits of the process, its control groups and
+/// the machine; None if they are unknown.
+#[pyfunction]
+fn available_memory() -> Option<u64> {
+    mdt_core::ground::available::available_bytes()
+}
 
 /// Return the number of threads that this process may use: cores, less affinity masks and container
 /// quotas.
@@ -82,13 +95,17 @@ mod _core {
     #[pymodule_export]
     use crate::{
         arrays::PyCsrParts,
-        available_threads, bytes_moved, most_threads,
+        available_memory, available_threads, bytes_moved,
         consensus::{PyConsensus, consensus},
         contrastive::{PyContrastiveLoss, contrastive},
         cpu_features,
-        embedding::{PyChain, PyCoordinates, PyEmbedded, PyFactor, embed, embed_chains, embed_multiview},
+        embedding::{
+            PyChain, PyCoordinates, PyDensePairs, PyEmbedded, PyFactor, dense_pairs, embed, embed_chains,
+            embed_multiview, solver_bytes,
+        },
         k_means::{PyKMeans, k_means},
         member::{PyMember, PyPower},
+        most_threads,
         neighbours::{PyNeighborTable, knn, knn_approximate},
         new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},

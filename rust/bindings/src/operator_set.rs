@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::arguments::{LONGEST, within};
-use crate::arrays::{PyCsrParts, elements, matrix};
+use crate::arrays::{PyCsrParts, elements, empty, matrix};
 use crate::member::PyMember;
 use crate::precision::{AnySet, Precision, dispatch, of_type};
 use crate::run::{run, to_exception};
@@ -94,9 +94,7 @@ impl PyOperatorSet {
             let (cols, x) = (block.shape()[1], elements(&block)?);
             let cost = cost_per_column(&trajectory).saturating_mul(cols);
             // NumPy requests huge pages, which saves a large result thousands of page faults.
-            // SAFETY: any bits are a number, and all of them are overwritten before the array is
-            // returned.
-            let out = unsafe { PyArray2::new(py, [set.n(), cols], false) };
+            let out = empty(&block, [set.n(), cols])?;
             let mut writable = out.readwrite();
             let target = writable.as_slice_mut()?;
             run(py, n_threads, cost, |exec| trajectory.apply(x, cols, direction, target, exec))?;
@@ -177,7 +175,8 @@ impl PyOperatorSet {
     ) -> PyResult<Vec<PyEntropyEstimate>> {
         // More vectors than samples would not be random.
         let most = dispatch!(&self.0, set => set.n()).max(FEW_VECTORS);
-        let (n_vectors, n_deflated) = (within("n_vectors", n_vectors, 1..=most)?, within("n_deflated", n_deflated, 0..=most)?);
+        let (n_vectors, n_deflated) =
+            (within("n_vectors", n_vectors, 1..=most)?, within("n_deflated", n_deflated, 0..=most)?);
         let options = EntropyOptions { probes: n_vectors, deflated: n_deflated, max_steps, tolerance, seed };
         let estimates = dispatch!(&self.0, set => {
             let trajectory = trajectory(set, &weights)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use mdt_core::ground::reserve;
 use mdt_core::{Error, Exec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -29,6 +30,7 @@ pub fn run<R: Send>(
     work: impl FnOnce(&Exec) -> mdt_core::Result<R> + Send,
 ) -> PyResult<R> {
     if cost < SHORT {
+        reserve::restore().map_err(to_exception)?;
         return py.detach(|| work(&Exec::with_threads(1))).map_err(to_exception);
     }
     run_watched(py, n_threads, |exec, _| work(exec), |_, _| Ok(false))
@@ -45,6 +47,7 @@ pub fn run_watched<R: Send>(
     work: impl FnOnce(&Exec, &(dyn Fn() + Sync)) -> mdt_core::Result<R> + Send,
     mut watch: impl FnMut(Python<'_>, bool) -> PyResult<bool> + Send,
 ) -> PyResult<R> {
+    reserve::restore().map_err(to_exception)?;
     let stop = Arc::new(AtomicBool::new(false));
     let exec = Exec::new(n_threads.min(most_threads()), Arc::clone(&stop));
     let mut raised = None;
@@ -81,7 +84,7 @@ pub fn to_exception(error: Error) -> PyErr {
     match error {
         Error::Interrupted => PyKeyboardInterrupt::new_err(message),
         Error::Invalid(_) | Error::Size { .. } => PyValueError::new_err(message),
-        Error::Memory { .. } => PyMemoryError::new_err(message),
+        Error::Memory { .. } | Error::Allocation { .. } => PyMemoryError::new_err(message),
         Error::Threads { .. } => PyRuntimeError::new_err(message),
     }
 }

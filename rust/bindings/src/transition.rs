@@ -8,7 +8,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arrays::{PyCsrParts, copied, csr, elements, indptr_array, view};
+use crate::arrays::{PyCsrParts, array, copied, csr, elements, indptr_array, view};
 use crate::precision::{AnyArray1, AnyTransition, Precision, dispatch, of_type};
 use crate::run::{run, to_exception};
 
@@ -97,7 +97,7 @@ fn make(
 ) -> PyResult<PyTransition> {
     run(py, n_threads, cost, move |exec| {
         let walk = make(exec)?;
-        Ok(if single_precision { walk.to_single().into() } else { walk.into() })
+        Ok(if single_precision { walk.to_single()?.into() } else { walk.into() })
     })
 }
 
@@ -173,7 +173,7 @@ impl PyTransition {
 
     /// Row pointers.
     #[getter]
-    fn indptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+    fn indptr<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         dispatch!(&self.0, t => indptr_array(py, t.matrix().indptr()))
     }
 
@@ -196,8 +196,8 @@ impl PyTransition {
 
     /// Degrees up to a common factor, or None if the walk is not known to be reversible.
     #[getter]
-    fn degrees<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        dispatch!(&self.0, t => t.degrees().map(|d| PyArray1::from_slice(py, d).into_any()))
+    fn degrees<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        dispatch!(&self.0, t => t.degrees().map(|d| array(py, d).map(Bound::into_any)).transpose())
     }
 
     /// Number of states.
@@ -209,10 +209,10 @@ impl PyTransition {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, State<'py>)> {
         let py = slf.py();
         let state = (
-            slf.get().indptr(py).into_any(),
+            slf.get().indptr(py)?.into_any(),
             Self::indices(slf)?.into_any(),
             Self::values(slf)?,
-            slf.get().degrees(py),
+            slf.get().degrees(py)?,
         );
         Ok((slf.getattr("restore")?, state))
     }

@@ -20,13 +20,19 @@ pub enum Error {
         /// The given size.
         got: usize,
     },
-    /// A result exceeds the memory that the caller allows.
-    #[error("the result needs about {:.3} GB, {:.3} GB are available", *needed as f64 / 1e9, *limit as f64 / 1e9)]
+    /// A request exceeds the memory that is available, or that the caller allows.
+    #[error("about {:.3} GB are needed, {:.3} GB are available", *needed as f64 / 1e9, *limit as f64 / 1e9)]
     Memory {
-        /// Estimated bytes of the result.
+        /// Estimated bytes of the request.
         needed: u64,
-        /// Bytes that the caller allows.
+        /// Bytes that are available.
         limit: u64,
+    },
+    /// The system refused an allocation.
+    #[error("out of memory: an allocation of {:.1} MB failed", *bytes as f64 / 1e6)]
+    Allocation {
+        /// Bytes of the request.
+        bytes: u64,
     },
     /// The thread pool could not be started.
     #[error("could not start {threads} threads: {reason}")]

@@ -66,3 +66,13 @@ pub fn symmetric_eigen(matrix: MatRef<'_, f64>) -> Result<(Vec<f64>, Mat<f64>), 
     let found = matrix.self_adjoint_eigen(Side::Lower).map_err(|e| format!("{e:?}"))?;
     Ok(((0..matrix.nrows()).map(|i| found.S()[i]).collect(), found.U().to_owned()))
 }
+
+/// Singular values in descending order, or the reason why they do not converge.
+pub fn singular_values(matrix: MatRef<'_, f64>) -> Result<Vec<f64>, String> {
+    matrix.singular_values().map_err(|e| format!("{e:?}"))
+}
+
+/// Eigenvalues of a symmetric matrix in ascending order, or the reason why they do not converge.
+pub fn symmetric_eigenvalues(matrix: MatRef<'_, f64>) -> Result<Vec<f64>, String> {
+    matrix.self_adjoint_eigenvalues(Side::Lower).map_err(|e| format!("{e:?}"))
+}

@@ -3,7 +3,7 @@
 use super::leading::{Leading, leading_values};
 use super::moments::Moments;
 use super::quadrature::{ProbeSettings, Quadrature, quadratures};
-use crate::ground::block::Reuse;
+use crate::ground::idle::Reuse;
 use crate::ground::tall::random_signs;
 use crate::reorder::in_cache_order;
 use crate::{Error, Exec, Real, Result, Trajectory};
@@ -68,7 +68,7 @@ impl<T: Real> Trajectory<'_, T> {
         // The entropy does not depend on the order of the points.
         let walk = self.over(in_cache_order(self.set(), exec)?);
         let cols = options.deflated.min(walk.n());
-        let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY);
+        let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY)?;
         if cols == walk.n() {
             // Random signs in a tiny space could be dependent: take the whole space.
             sketch.fill(T::ZERO);

@@ -56,7 +56,7 @@ pub(super) fn leading_values<T: Real>(
 ) -> Result<Leading<T>> {
     let cols = sketch.cols();
     if cols == 0 {
-        return Ok(Leading { time, values: Vec::new(), right: TallBlock::zeros(0, 0), column_steps: 0 });
+        return Ok(Leading { time, values: Vec::new(), right: TallBlock::empty(), column_steps: 0 });
     }
     let apply = |x: &TallBlock<T>, steps, direction| image(&walk.power(steps), x.view(), direction, exec);
     let reached = range_basis(apply(sketch, ahead, Direction::Forward)?.view(), exec)?;

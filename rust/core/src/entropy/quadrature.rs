@@ -107,11 +107,11 @@ struct ProbeBlock<'a, T> {
 impl<'a, T: Real> ProbeBlock<'a, T> {
     fn new(n: usize, settings: &'a ProbeSettings, leading: &'a Leading<T>, exec: &Exec) -> Result<Self> {
         let cols = settings.probes;
-        let mut current = random_signs::<T>(n, cols, settings.seed, 0);
+        let mut current = random_signs::<T>(n, cols, settings.seed, 0)?;
         project_off(&mut current, leading, exec)?;
         let masses = squared_norms(current.view(), exec)?;
         scale_columns(&mut current, &masses.iter().map(|m| inverse(m.sqrt())).collect::<Vec<_>>(), exec)?;
-        let (previous, couplings) = (TallBlock::zeros(0, 0), vec![Vec::new(); cols]);
+        let (previous, couplings) = (TallBlock::empty(), vec![Vec::new(); cols]);
         Ok(Self { settings, leading, masses, current, previous, couplings, rules: Vec::new() })
     }
 

@@ -120,7 +120,7 @@ pub fn cross_rows(rows: CrossRows<'_>, exec: &Exec) -> Result<NewRows> {
         Ok((block, isolated))
     })?;
     let (blocks, isolated): (Vec<_>, Vec<_>) = made.into_iter().unzip();
-    Ok(NewRows { matrix: Csr::from_row_blocks(rows.edges.n_cols(), blocks), isolated: isolated.concat() })
+    Ok(NewRows { matrix: Csr::from_row_blocks(rows.edges.n_cols(), blocks)?, isolated: isolated.concat() })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Sparse matrices in compressed rows, with 32-bit columns and 64-bit row pointers: more than 2^31
 //! entries fit.
 
+use crate::ground::memory;
 use crate::{Error, Exec, Real, Result};
 
 /// Largest number of rows or columns: SciPy reads the indices as signed 32-bit integers.
@@ -97,9 +98,10 @@ impl<T: Real> Csr<T> {
     }
 
     /// The same pattern with other values.
-    pub(crate) fn with_values<S: Real>(&self, values: Vec<S>) -> Csr<S> {
+    pub(crate) fn with_values<S: Real>(&self, values: Vec<S>) -> Result<Csr<S>> {
         assert_eq!(values.len(), self.nnz());
-        Csr { n_cols: self.n_cols, indptr: self.indptr.clone(), indices: self.indices.clone(), values }
+        let (indptr, indices) = (memory::copy(&self.indptr)?, memory::copy(&self.indices)?);
+        Ok(Csr { n_cols: self.n_cols, indptr, indices, values })
     }
 
     /// Row pointers, columns and values.
@@ -108,18 +110,17 @@ impl<T: Real> Csr<T> {
     }
 
     /// The transpose, by counting sort: O(nnz + rows).
-    #[must_use]
-    pub fn transpose(&self) -> Self {
-        let mut indptr = vec![0_u64; self.n_cols + 1];
+    pub fn transpose(&self) -> Result<Self> {
+        let mut indptr = memory::zeros::<u64>(self.n_cols + 1)?;
         for &c in &self.indices {
             indptr[c as usize + 1] += 1;
         }
         for c in 0..self.n_cols {
             indptr[c + 1] += indptr[c];
         }
-        let mut next = indptr.clone();
-        let mut indices = vec![0_u32; self.nnz()];
-        let mut values = vec![T::ZERO; self.nnz()];
+        let mut next = memory::copy(&indptr)?;
+        let mut indices = memory::zeros::<u32>(self.nnz())?;
+        let mut values = memory::zeros::<T>(self.nnz())?;
         for i in 0..self.n_rows() {
             let (columns, entries) = self.row(i);
             for (&c, &v) in columns.iter().zip(entries) {
@@ -129,7 +130,7 @@ impl<T: Real> Csr<T> {
                 values[slot] = v;
             }
         }
-        Self { n_cols: self.n_rows(), indptr, indices, values }
+        Ok(Self { n_cols: self.n_rows(), indptr, indices, values })
     }
 
     /// Divides every row by its sum and returns the sums.
@@ -180,16 +181,16 @@ impl<T: Real> Csr<T> {
             }
             Ok(block)
         })?;
-        Ok(Self::from_row_blocks(points.len(), blocks))
+        Self::from_row_blocks(points.len(), blocks)
     }
 
     /// Joins blocks of consecutive rows. Each is freed after its copy, so memory peaks at one copy
     /// and a block.
-    pub(crate) fn from_row_blocks(n_cols: usize, blocks: Vec<RowBlock<T>>) -> Self {
+    pub(crate) fn from_row_blocks(n_cols: usize, blocks: Vec<RowBlock<T>>) -> Result<Self> {
         let nnz = blocks.iter().map(|b| b.indices.len()).sum();
-        let mut indptr = Vec::with_capacity(1 + blocks.iter().map(|b| b.lengths.len()).sum::<usize>());
-        let mut indices = Vec::with_capacity(nnz);
-        let mut values = Vec::with_capacity(nnz);
+        let mut indptr = memory::with_capacity(1 + blocks.iter().map(|b| b.lengths.len()).sum::<usize>())?;
+        let mut indices = memory::with_capacity(nnz)?;
+        let mut values = memory::with_capacity(nnz)?;
         let mut end = 0_u64;
         indptr.push(end);
         for block in blocks {
@@ -200,7 +201,7 @@ impl<T: Real> Csr<T> {
             indices.extend(block.indices);
             values.extend(block.values);
         }
-        Self { n_cols, indptr, indices, values }
+        Ok(Self { n_cols, indptr, indices, values })
     }
 }
 
@@ -246,8 +247,9 @@ mod tests {
     #[test]
     fn a_matrix_is_the_transpose_of_its_transpose() {
         let a = Csr::new(4, vec![0, 2, 2, 3], vec![0, 3, 1], vec![1.0, 2.0, 3.0]).unwrap();
-        assert_eq!(a.transpose().transpose(), a);
-        assert_eq!(a.transpose().row(3), (&[0_u32][..], &[2.0][..]));
+        let transposed = a.transpose().unwrap();
+        assert_eq!(transposed.transpose().unwrap(), a);
+        assert_eq!(transposed.row(3), (&[0_u32][..], &[2.0][..]));
     }
 
     #[test]

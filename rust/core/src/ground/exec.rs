@@ -17,7 +17,12 @@ use std::time::Duration;
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
+use crate::ground::available::available_bytes;
+use crate::ground::reserve;
 use crate::{Error, Result};
+
+/// Bytes of the stack of a thread and of its part of the heap.
+const THREAD_BYTES: u64 = 16 << 20;
 
 /// A thread pool with a stop flag.
 #[derive(Debug)]
@@ -44,10 +49,10 @@ impl Exec {
         Self::new(1, Arc::clone(&self.stop))
     }
 
-    /// Returns [`Error::Interrupted`] once the stop flag is set. Long loops call it every few
-    /// milliseconds.
+    /// Returns [`Error::Interrupted`] once the stop flag is set, and [`Error::Allocation`] once the
+    /// memory has ended. Long loops call it every few milliseconds.
     pub fn check(&self) -> Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.stop.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { reserve::check() }
     }
 
     /// Number of threads.
@@ -62,11 +67,8 @@ impl Exec {
         }
         let pool = match idle_pools::take(self.threads) {
             Some(pool) => pool,
-            None => rayon::ThreadPoolBuilder::new()
-                .num_threads(self.threads)
-                .thread_name(|i| format!("mdt-{i}"))
-                .build()
-                .map_err(|e| Error::Threads { threads: self.threads, reason: e.to_string() })?,
+            // Memory may suffice for one thread. Results do not depend on their number.
+            None => new_pool(self.threads).or_else(|_| new_pool(1))?,
         };
         Ok(self.pool.get_or_init(|| pool))
     }
@@ -176,6 +178,24 @@ impl Exec {
     /// Calls `work(i)` for `i` in `0..count` in parallel and returns the results in order.
     pub fn map<R: Send>(&self, count: usize, work: impl Fn(usize) -> Result<R> + Sync + Send) -> Result<Vec<R>> {
         self.map_pieces(&mut vec![(); count], 1, |i, _| work(i))
+    }
+}
+
+/// A pool of new threads.
+fn new_pool(threads: usize) -> Result<ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|i| format!("mdt-{i}"))
+        .build()
+        .map_err(|e| no_thread(threads, e))
+}
+
+/// The error of threads that could not be started. The system does not say whether memory or the
+/// number of threads is the reason.
+pub(crate) fn no_thread(threads: usize, reason: impl std::fmt::Display) -> Error {
+    match available_bytes() {
+        Some(left) if left < THREAD_BYTES => Error::Allocation { bytes: THREAD_BYTES },
+        _ => Error::Threads { threads, reason: reason.to_string() },
     }
 }
 

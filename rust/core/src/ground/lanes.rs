@@ -8,6 +8,7 @@
 //! additions.
 
 use crate::ground::frame::Frame;
+use crate::ground::memory;
 use crate::{Exec, Real, Result};
 
 /// Points in a block.
@@ -39,7 +40,7 @@ impl Lanes {
         exec: &Exec,
     ) -> Result<Self> {
         let size = dimension * LANES;
-        let mut data = vec![0.0; places.div_ceil(LANES) * size];
+        let mut data = memory::zeros(places.div_ceil(LANES) * size)?;
         exec.each_piece(&mut data, BLOCKS_PER_PIECE * size, |first, piece| {
             for (b, block) in piece.chunks_exact_mut(size).enumerate() {
                 for l in 0..LANES {

@@ -3,6 +3,9 @@
 //! Row `i` of a permuted block is row `order[i]` of the given block. Point `p` is at place
 //! `places[p]`.
 
+use bytemuck::Zeroable;
+
+use crate::ground::memory;
 use crate::{Error, Result};
 
 /// An order of all points.
@@ -23,17 +26,19 @@ impl Permutation {
     pub fn permute_rows<V: Copy>(&self, block: &[V]) -> Result<Vec<V>> {
         let cols = block.len() / self.order.len();
         Error::check_size("elements of the block", self.order.len() * cols, block.len())?;
-        Ok(self.order.iter().flat_map(|&point| &block[point as usize * cols..][..cols]).copied().collect())
+        let mut out = memory::with_capacity(block.len())?;
+        self.order.iter().for_each(|&point| out.extend_from_slice(&block[point as usize * cols..][..cols]));
+        Ok(out)
     }
 
     /// The inverse of [`Self::permute_rows`].
-    pub fn restore_rows<V: Copy + Default>(&self, block: &[V]) -> Vec<V> {
+    pub fn restore_rows<V: Copy + Zeroable>(&self, block: &[V]) -> Result<Vec<V>> {
         let cols = block.len() / self.order.len();
-        let mut out = vec![V::default(); block.len()];
+        let mut out = memory::zeros(block.len())?;
         for (&point, row) in self.order.iter().zip(block.chunks_exact(cols.max(1))) {
             out[point as usize * cols..][..cols].copy_from_slice(row);
         }
-        out
+        Ok(out)
     }
 }
 

@@ -106,11 +106,11 @@ fn misses<T: Real>(permutation: &Permutation, set: &OperatorSet<T>, exec: &Exec)
 
 /// The region of each point: the signs of the diffused vectors about their means.
 fn regions<T: Real>(set: &OperatorSet<T>, exec: &Exec) -> Result<Vec<u8>> {
-    let mut vectors = random_signs::<T>(set.n(), VECTORS, SEED, 0);
+    let mut vectors = random_signs::<T>(set.n(), VECTORS, SEED, 0)?;
     let share = T::from_f64(1.0 / set.walks().len() as f64);
     for _ in 0..STEPS {
         let terms: Vec<_> = set.walks().iter().map(|walk| walk.term(share, Direction::Forward, &vectors)).collect();
-        let mut next = TallBlock::unset(set.n(), VECTORS);
+        let mut next = TallBlock::unset(set.n(), VECTORS)?;
         sparse_step(&terms, Remainder::none(), VECTORS, &mut next, exec)?;
         vectors = next;
     }

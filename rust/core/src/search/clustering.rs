@@ -53,7 +53,7 @@ impl Clustering {
         let embedding = embed_in_order(&reordered, Decomposition::Uniform, &self.embedding, start, exec)?;
         let dimension = self.embedding.n_components;
         let found = if self.damped {
-            k_means(&damp_rows(&embedding.coordinates, dimension), dimension, &self.k_means, exec)?
+            k_means(&damp_rows(&embedding.coordinates, dimension)?, dimension, &self.k_means, exec)?
         } else {
             k_means(&embedding.coordinates, dimension, &self.k_means, exec)?
         };

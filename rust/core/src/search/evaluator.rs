@@ -17,8 +17,9 @@ use super::images::Images;
 use super::quality::Quality;
 use super::tree::rank;
 use super::{Score, Scorer, Sequence};
-use crate::ground::block::{Block, Reuse};
+use crate::ground::block::Block;
 use crate::ground::exec::lock;
+use crate::ground::idle::Reuse;
 use crate::reorder::{in_cache_order, in_given_order};
 use crate::spectral::{Start, random_start, start_columns};
 use crate::{Direction, Error, Exec, OperatorSet, Real, Result, Trajectory};
@@ -220,7 +221,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let set = in_cache_order(self.set, exec)?;
         for &member in &sequence[done..] {
             let step = Trajectory::of_sequence(set, &[member])?;
-            let mut next = Block::unset(block.len());
+            let mut next = Block::unset(block.len())?;
             let input = image.as_ref().map_or(block, |image: &Arc<Block<T>>| &image[..]);
             step.apply(input, block.len() / set.n(), Direction::Forward, &mut next, exec)?;
             image = Some(Arc::new(next));

@@ -1,10 +1,9 @@
 //! Estimate of the memory that the evaluation of candidates takes beside the operators.
 //!
-//! With `n` points, rank `r`, blocks of `b` columns, bases of `m` columns, items of `s` bytes and
-//! `c` candidates at once:
+//! With `n` points, rank `r`, blocks of `b` columns, items of `s` bytes and `c` candidates at once:
 //!
 //! ```text
-//! solver                  c n s (2 m + 3 b)        two bases, three blocks of a product
+//! solver                  c solver_bytes(n, r, s)  see `spectral`
 //! coordinates and labels  c n (2 r s + 8 r + 16)   k-means works in double precision
 //! starting block          n s b                    shared by all candidates
 //! ```
@@ -12,7 +11,7 @@
 use super::evaluator::SIDE_BY_SIDE;
 use crate::ground::csr::MAX_SIZE;
 use crate::reorder::LARGE;
-use crate::spectral::{basis_columns, start_columns};
+use crate::spectral::{solver_bytes, start_columns};
 
 /// Estimated bytes, stage by stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +37,8 @@ pub fn plan_candidates(
     n_threads: usize,
 ) -> CandidatePlan {
     // More components than samples do not exist, and the sums below stay within 64 bits.
-    let rank = n_components.min(MAX_SIZE) as u64 + 1;
-    let (block, basis) = (start_columns(rank as usize) as u64, basis_columns(rank as usize) as u64);
+    let rank = n_components.min(MAX_SIZE) + 1;
+    let (block, columns) = (start_columns(rank) as u64, rank as u64);
     let at_once = if n_samples <= SIDE_BY_SIDE { n_threads } else { 1 };
     let (item_size, candidates) = (item_size as u64, at_once as u64);
     let bytes = |per_item: u64, others: u64| {
@@ -47,8 +46,8 @@ pub fn plan_candidates(
     };
     CandidatePlan {
         reordered_operators: if n_samples >= LARGE { operator_bytes } else { 0 },
-        solver: candidates.saturating_mul(bytes(2 * basis + 3 * block, 0)),
-        coordinates_and_labels: candidates.saturating_mul(bytes(2 * rank, 8 * rank + 16)),
+        solver: candidates.saturating_mul(solver_bytes(n_samples, rank, item_size as usize)),
+        coordinates_and_labels: candidates.saturating_mul(bytes(2 * columns, 8 * columns + 16)),
         starting_block: bytes(block, 0),
         at_once,
     }
@@ -65,12 +64,12 @@ mod tests {
             let bytes = [plan.reordered_operators, plan.solver, plan.coordinates_and_labels, plan.starting_block];
             (plan.at_once, bytes)
         };
-        assert_eq!(plan(600, 1000, 4, 8, 2), (2, [0, 1_651_200, 163_200, 38_400]));
-        assert_eq!(plan(16_383, 7_000_000, 10, 4, 8), (8, [0, 182_441_088, 25_164_288, 1_048_512]));
-        assert_eq!(plan(16_384, 7_000_000, 10, 4, 8), (8, [7_000_000, 182_452_224, 25_165_824, 1_048_576]));
-        assert_eq!(plan(32_768, 1 << 24, 3, 8, 4), (4, [1 << 24, 176_160_768, 14_680_064, 2_097_152]));
-        assert_eq!(plan(32_769, 1 << 24, 40, 8, 4), (1, [1 << 24, 202_381_344, 32_769_000, 8_388_864]));
-        let million = (1, [3_000_000_000, 1_392_000_000, 192_000_000, 64_000_000]);
+        assert_eq!(plan(600, 1000, 4, 8, 2), (2, [0, 2_746_400, 163_200, 38_400]));
+        assert_eq!(plan(16_383, 7_000_000, 10, 4, 8), (8, [0, 200_441_088, 25_164_288, 1_048_512]));
+        assert_eq!(plan(16_384, 7_000_000, 10, 4, 8), (8, [7_000_000, 200_452_224, 25_165_824, 1_048_576]));
+        assert_eq!(plan(32_768, 1 << 24, 3, 8, 4), (4, [1 << 24, 178_234_368, 14_680_064, 2_097_152]));
+        assert_eq!(plan(32_769, 1 << 24, 40, 8, 4), (1, [1 << 24, 213_805_744, 32_769_000, 8_388_864]));
+        let million = (1, [3_000_000_000, 1_394_250_000, 192_000_000, 64_000_000]);
         assert_eq!(plan(1_000_000, 3_000_000_000, 10, 4, 64), million);
     }
 }

@@ -27,8 +27,10 @@
 use mdt_dense::{Mat, MatRef, ThinSvd, product};
 
 use super::accuracy::SvdSettings;
+use super::decomposition::{decompose, decomposition_bytes};
 use super::linear_map::{LinearMap, image};
 use super::start::{BasisWidths, Start, replacement_stream, start_columns, starting_block};
+use crate::ground::memory;
 use crate::ground::tall::{Basis, Links, ORTHONORMAL, TallBlock, TallRef};
 use crate::{Direction, Error, Exec, Real, Result, Stream};
 
@@ -90,6 +92,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         let given = start.block(n)?;
         let cols = widths.block.max((given.len() / n).min(widths.kept));
         let room = widths.most.max(widths.kept + 2 * cols);
+        memory::require(decomposition_bytes(room))?;
         let right = Basis::new(n);
         let mut stream = replacement_stream(seed);
         let mut next = starting_block(n, cols, given, seed, exec)?;
@@ -144,7 +147,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
     }
 
     fn take_next(&mut self) -> TallBlock<T> {
-        std::mem::replace(&mut self.next, TallBlock::zeros(0, 0))
+        std::mem::replace(&mut self.next, TallBlock::empty())
     }
 
     /// Whether the bases have no room for another block.
@@ -164,7 +167,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         let (width, cols) = (self.left.width(), self.next.cols());
         let is_costly = width.pow(3) > COSTLY_LOOK * self.map.n() * cols;
         self.next_look = width + if is_costly { width / LOOK_AFTER } else { 0 };
-        let small = decompose(self.projected.submatrix(0, 0, width, width))?;
+        let small = decompose(self.projected.submatrix(0, 0, width, width), self.exec)?;
         let errors = product(self.factor.as_ref(), small.left.as_ref().subrows(width - cols, cols));
         let unseen = rotated(&self.unseen, &small, self.rank);
         let residual = |i: usize| errors.col(i).norm_l2() + unseen[(i, i)].max(0.0).sqrt();
@@ -190,7 +193,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
     /// Reduces the next block to the directions in which the triplets that are not settled err
     /// most.
     fn narrow(&mut self, Triplets { small, errors, .. }: &Triplets, settled: usize, cols: usize) -> Result<()> {
-        let span = decompose(errors.as_ref().subcols(settled, cols))?.left;
+        let span = decompose(errors.as_ref().subcols(settled, cols), self.exec)?.left;
         let unseen = rotated(&self.unseen, small, settled);
         self.unseen = with_unseen(&unseen, errors.as_ref().subcols(0, settled), span.as_ref());
         self.next = Basis::from(self.take_next()).combine(span.as_ref(), self.exec)?;
@@ -209,18 +212,13 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
 
     /// Left singular vectors of the leading triplets.
     pub fn left_vectors(&self, triplets: &Triplets) -> Result<Vec<T>> {
-        Ok(self.left.combine(triplets.small.left.as_ref().subcols(0, self.rank), self.exec)?.to_vec())
+        memory::copy(&self.left.combine(triplets.small.left.as_ref().subcols(0, self.rank), self.exec)?)
     }
 
     /// Right singular vectors of the leading triplets.
     pub fn right_vectors(&self, triplets: &Triplets) -> Result<Vec<T>> {
-        Ok(self.right.combine(triplets.small.right.as_ref().subcols(0, self.rank), self.exec)?.to_vec())
+        memory::copy(&self.right.combine(triplets.small.right.as_ref().subcols(0, self.rank), self.exec)?)
     }
-}
-
-/// The singular value decomposition of a small matrix.
-pub(super) fn decompose(matrix: MatRef<'_, f64>) -> Result<ThinSvd> {
-    mdt_dense::svd(matrix).map_err(Error::decomposition)
 }
 
 /// The inner products of unseen residuals after the columns have turned into the leading triplets.

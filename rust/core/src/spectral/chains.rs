@@ -60,7 +60,7 @@ impl<T: Real> LinearMap<T> for ChainSum<'_, T> {
     }
 
     fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
-        let (mut here, mut there) = (Block::unset(x.len()), Block::unset(x.len()));
+        let (mut here, mut there) = (Block::unset(x.len())?, Block::unset(x.len())?);
         out.fill(T::ZERO);
         for Chain { weight, factors } in self.chains {
             let ordered: Vec<_> = match direction {
@@ -91,7 +91,7 @@ pub fn embed_chains<T: Real>(
     let map = ChainSum::new(in_cache_order(set, exec)?, chains)?;
     let (rank, dropped) = (settings.rank(), usize::from(settings.drop_first));
     let Svd { values, residuals, converged, left, .. } = svd(&map, &settings.spectrum(), Start::Random, exec)?;
-    let mut coordinates = without_first(&left, rank, dropped);
+    let mut coordinates = without_first(&left, rank, dropped)?;
     scale_columns(&mut coordinates, &values[dropped..], exec)?;
     coordinates = in_given_order(set, coordinates, exec)?;
     let signs = signs(&coordinates, settings.n_components);

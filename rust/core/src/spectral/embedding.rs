@@ -18,6 +18,7 @@ use super::accuracy::{Accuracy, SvdSettings};
 use super::maps::Scaled;
 use super::start::Start;
 use super::svd::{Svd, svd};
+use crate::ground::memory;
 use crate::ground::tall::{TallRef, each_row, scale_columns, squared_norms};
 use crate::reorder::reordered;
 use crate::walk::operator_set::ReorderedSet;
@@ -127,7 +128,7 @@ pub fn embed<T: Real>(
     }
     let mut embedding = embed_in_order(&trajectory.over(set), how, settings, first, exec)?;
     for block in [&mut embedding.coordinates, &mut embedding.functions] {
-        *block = permutation.restore_rows(block);
+        *block = permutation.restore_rows(block)?;
     }
     Ok(embedding)
 }
@@ -162,14 +163,14 @@ pub(crate) fn embed_in_order<T: Real>(
         Decomposition::Eigen { stationary } => eigenfunctions(trajectory, stationary, &spectrum, start, exec)?,
     };
     let Svd { values, residuals, converged, left, right, .. } = triplets;
-    let mut functions = without_first(&right, rank, dropped);
+    let mut functions = without_first(&right, rank, dropped)?;
     let mut coordinates = if let Decomposition::Eigen { .. } = decomposition {
-        let mut coordinates = vec![T::ZERO; functions.len()];
+        let mut coordinates = memory::zeros(functions.len())?;
         trajectory.apply(&functions, settings.n_components, Direction::Forward, &mut coordinates, exec)?;
         coordinates
     } else {
         // The solver guarantees W right = left * values to rounding.
-        let mut coordinates = without_first(&left, rank, dropped);
+        let mut coordinates = without_first(&left, rank, dropped)?;
         scale_columns(&mut coordinates, &values[dropped..], exec)?;
         coordinates
     };
@@ -226,10 +227,10 @@ pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
 }
 
 /// A copy without the first columns.
-pub(super) fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Vec<T> {
-    let mut rest = Vec::with_capacity(block.len() / cols * (cols - dropped));
+pub(super) fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Result<Vec<T>> {
+    let mut rest = memory::with_capacity(block.len() / cols * (cols - dropped))?;
     block.chunks_exact(cols).for_each(|row| rest.extend_from_slice(&row[dropped..]));
-    rest
+    Ok(rest)
 }
 
 /// The sign of each column that makes its entry of largest magnitude positive.

@@ -20,7 +20,7 @@ pub(crate) fn image<T: Real>(
     direction: Direction,
     exec: &Exec,
 ) -> Result<TallBlock<T>> {
-    let mut out = TallBlock::unset(map.n(), x.cols);
+    let mut out = TallBlock::unset(map.n(), x.cols)?;
     map.apply(x.data, x.cols, direction, &mut out, exec)?;
     Ok(out)
 }

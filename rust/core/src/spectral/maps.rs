@@ -54,7 +54,7 @@ impl<T: Real, M: LinearMap<T>> LinearMap<T> for Scaled<'_, T, M> {
             Direction::Forward => (&self.right, &self.left),
             Direction::Transposed => (&self.left, &self.right),
         };
-        let mut scaled = Block::unset(x.len());
+        let mut scaled = Block::unset(x.len())?;
         scale_rows(before, x, &mut scaled, exec)?;
         self.map.apply(&scaled, cols, direction, out, exec)?;
         each_row(out, cols, exec, |i, row| {

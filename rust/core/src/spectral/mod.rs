@@ -15,6 +15,7 @@
 mod accuracy;
 mod bidiagonalization;
 mod chains;
+mod decomposition;
 mod embedding;
 pub(crate) mod linear_map;
 mod maps;
@@ -24,10 +25,10 @@ mod svd;
 
 pub use accuracy::{Accuracy, SvdSettings};
 pub use chains::{Chain, ChainSum, embed_chains};
+pub use decomposition::{DensePairs, dense_pairs};
 pub(crate) use embedding::embed_in_order;
 pub use embedding::{Coordinates, Decomposition, Embedding, EmbeddingSettings, embed};
 pub use maps::Scaled;
 pub use multiview::embed_multiview;
-pub(crate) use start::basis_columns;
 pub use start::{Start, random_start, start_columns};
-pub use svd::{Svd, svd};
+pub use svd::{Svd, solver_bytes, svd};

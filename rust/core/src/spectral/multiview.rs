@@ -45,13 +45,13 @@ impl<T: Real> LinearMap<T> for BlockAffinity<'_, T> {
 
     fn apply(&self, x: &[T], cols: usize, _: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         let size = self.set.n() * cols;
-        let mut sum = Block::<T>::zeros(size);
+        let mut sum = Block::<T>::zeros(size)?;
         for (v, (x, own)) in x.chunks_exact(size).zip(out.chunks_exact_mut(size)).enumerate() {
             self.view(v, x, cols, own, exec)?;
             let own: &[T] = own;
             each_row(&mut sum, cols, exec, |i, row| row.iter_mut().zip(&own[i * cols..]).for_each(|(s, o)| *s += *o))?;
         }
-        let mut others = Block::<T>::zeros(size);
+        let mut others = Block::<T>::zeros(size)?;
         for (u, own) in out.chunks_exact_mut(size).enumerate() {
             let given: &[T] = own;
             each_row(&mut others, cols, exec, |i, row| {
@@ -83,7 +83,7 @@ pub fn embed_multiview<T: Real>(
     let walk = Scaled::by_roots_on_both_sides(&affinity, &inverse, 1.0)?;
     let settings = SvdSettings { rank: n_components + 1, ..*settings };
     let pairs = eigenpairs(&walk, false, &settings, Start::Random, exec)?;
-    let mut coordinates = without_first(&pairs.right, settings.rank, 1);
+    let mut coordinates = without_first(&pairs.right, settings.rank, 1)?;
     scale_columns(&mut coordinates, &pairs.values[1..], exec)?;
     let signs = signs(&coordinates, n_components);
     scale_columns(&mut coordinates, &signs, exec)?;

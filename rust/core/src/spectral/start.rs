@@ -4,6 +4,7 @@
 //! (clusters) repeat the value 1 almost exactly, so the first blocks are wider than the number of
 //! triplets.
 
+use crate::ground::memory;
 use crate::ground::tall::{Basis, Links, TallBlock};
 use crate::{Error, Exec, Real, Result, Stream};
 
@@ -73,7 +74,7 @@ pub fn start_columns(rank: usize) -> usize {
 }
 
 /// Columns of a basis before a restart, if there are at least twice as many points.
-pub(crate) fn basis_columns(rank: usize) -> usize {
+fn basis_columns(rank: usize) -> usize {
     2 * rank + 8 * start_columns(rank)
 }
 
@@ -86,7 +87,7 @@ pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> R
     }
     let mut block = starting_block(n, widths.block, &[], seed, exec)?;
     Basis::new(n).orthonormalize(&mut block, Links::ALL, &mut replacement_stream(seed), exec)?;
-    Ok(Some(block.to_vec()))
+    memory::copy(&block).map(Some)
 }
 
 /// The stream that replaces vanished directions.
@@ -104,7 +105,7 @@ pub(super) fn starting_block<T: Real>(
 ) -> Result<TallBlock<T>> {
     let stride = given.len() / n;
     let given_cols = stride.min(cols);
-    let mut block = TallBlock::unset(n, cols);
+    let mut block = TallBlock::unset(n, cols)?;
     exec.each_piece(&mut block, ROWS_PER_STREAM * cols, |first, piece| {
         let from = first / cols;
         let mut stream = Stream::new(seed, (from / ROWS_PER_STREAM) as u64);

@@ -7,9 +7,12 @@
 use mdt_dense::Mat;
 
 use super::accuracy::{Accuracy, Convergence, SvdSettings};
-use super::bidiagonalization::{Bidiagonalization, decompose};
-use super::linear_map::LinearMap;
+use super::bidiagonalization::Bidiagonalization;
+use super::decomposition::{decompose, decomposition_bytes};
+use super::linear_map::{LinearMap, image};
 use super::start::{BasisWidths, Start};
+use crate::ground::memory;
+use crate::ground::tall::TallBlock;
 use crate::{Direction, Error, Exec, Real, Result};
 
 /// Leading singular triplets: `A right = left * diag(values)`.
@@ -72,20 +75,35 @@ pub fn svd<T: Real>(
     }
 }
 
+/// Estimated bytes of the solver: of the dense decomposition, or of two bases, three blocks of a
+/// product and the projected matrix.
+pub fn solver_bytes(n: usize, rank: usize, item_size: usize) -> u64 {
+    let widths = BasisWidths::new(rank, n);
+    if widths.are_too_wide(n) {
+        return decomposition_bytes(n);
+    }
+    let columns = 2 * widths.most + 3 * widths.block;
+    (n as u64 * (item_size * columns) as u64).saturating_add(decomposition_bytes(widths.most))
+}
+
 /// Decomposes the matrix itself, for sizes at which the bases would be as large.
 fn dense<T: Real>(map: &impl LinearMap<T>, rank: usize, exec: &Exec) -> Result<Svd<T>> {
     let n = map.n();
-    let unit: Vec<T> = (0..n * n).map(|k| if k % (n + 1) == 0 { T::ONE } else { T::ZERO }).collect();
-    let mut whole = vec![T::ZERO; n * n];
-    map.apply(&unit, n, Direction::Forward, &mut whole, exec)?;
+    memory::require(decomposition_bytes(n))?;
+    let mut unit = TallBlock::zeros(n, n)?;
+    (0..n).for_each(|i| unit[i * n + i] = T::ONE);
+    let whole = image(map, unit.view(), Direction::Forward, exec)?;
+    drop(unit);
     if whole.iter().any(|v| !v.to_f64().is_finite()) {
         return Err(Error::Invalid("expected finite products with the operator, got NaN or infinity".into()));
     }
-    let small = decompose(Mat::from_fn(n, n, |i, j| whole[i * n + j].to_f64()).as_ref())?;
-    let leading = |m: &Mat<f64>| (0..n * rank).map(|k| T::from_f64(m[(k / rank, k % rank)])).collect();
+    let matrix = Mat::from_fn(n, n, |i, j| whole[i * n + j].to_f64());
+    drop(whole);
+    let small = decompose(matrix.as_ref(), exec)?;
+    let leading = |m: &Mat<f64>| memory::collect((0..n * rank).map(|k| T::from_f64(m[(k / rank, k % rank)])));
     Ok(Svd {
-        left: leading(&small.left),
-        right: leading(&small.right),
+        left: leading(&small.left)?,
+        right: leading(&small.right)?,
         values: small.values[..rank].to_vec(),
         residuals: vec![0.0; rank],
         converged: true,

@@ -66,7 +66,7 @@ impl<T: Real> Trajectory<'_, T> {
         let (width, in_flight) = evaluation.block_shape(exec.threads());
         let rows = options.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
         let mut total = ContrastiveLoss { loss: 0.0, gradient: vec![0.0; evaluation.gradient_len()] };
-        let blocks = near_blocks(self.set(), &evaluation.parts, &rows, width);
+        let blocks = near_blocks(self.set(), &evaluation.parts, &rows, width, exec)?;
         for round in blocks.chunks(in_flight) {
             for part in exec.map(round.len(), |b| evaluation.block(&round[b], exec))? {
                 total.loss += part.loss;
@@ -167,11 +167,11 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
         let (steps, cols) = (self.trajectory.steps(), rows.len());
         let patch = Patch::around(self.trajectory.set(), &self.parts, rows, steps.len(), exec)?;
         let local = self.trajectory.over(&patch.set);
-        let mut start = Block::zeros(patch.set.n() * cols);
+        let mut start = Block::zeros(patch.set.n() * cols)?;
         patch.starts.iter().enumerate().for_each(|(c, &p)| start[p * cols + c] = T::ONE);
         let mut blocks = vec![start];
         for (s, step) in steps.iter().rev().enumerate() {
-            let mut next = Block::zeros(patch.set.n() * cols);
+            let mut next = Block::zeros(patch.set.n() * cols)?;
             let reached = &mut next[..patch.reach[s + 1] * cols];
             let last = TallRef::new(&blocks[blocks.len() - 1], cols);
             local.apply_step(step, last, Direction::Transposed, reached, exec)?;
@@ -181,7 +181,7 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
             }
             blocks.push(next);
         }
-        let mut ahead = blocks.pop().unwrap_or_else(|| Block::zeros(0));
+        let mut ahead = blocks.pop().map_or_else(|| Block::zeros(0), Ok)?;
         let loss = self.score(rows, &patch, &mut ahead, exec)?;
         let mut gradient = vec![0.0; self.gradient_len()];
         for (r, line) in gradient.chunks_exact_mut(self.shares.len().max(1)).enumerate() {

@@ -59,9 +59,9 @@ impl<T: Real> Trajectory<'_, T> {
         if let Some(row) = rows.iter().find(|&&r| r >= n) {
             return Err(Error::Invalid(format!("expected rows below {n}, got {row}")));
         }
-        let mut units = Block::zeros(n * m);
+        let mut units = Block::zeros(n * m)?;
         rows.iter().enumerate().for_each(|(c, &r)| units[r * m + c] = T::ONE);
-        let mut w = Block::zeros(n * m);
+        let mut w = Block::zeros(n * m)?;
         self.apply(&units, m, Direction::Transposed, &mut w, exec)?;
         drop(units);
         let lines = exec.map(m, |i| {

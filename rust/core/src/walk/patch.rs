@@ -14,6 +14,8 @@ use crate::{Csr, Exec, OperatorSet, Real, Result, Step, Transition};
 
 /// Largest number of bytes of the matrices of a patch. Larger neighbourhoods use the whole graph.
 pub(crate) const PATCH_BYTES: usize = 64 << 20;
+/// Points visited between two checks of the stop flag.
+const POINTS_PER_CHECK: usize = 4096;
 /// Points visited from one seed in the search for near rows, as a multiple of the width of a block.
 const VISITS: usize = 16;
 
@@ -52,6 +54,9 @@ impl<'a, T: Real> Patch<'a, T> {
             for _ in 0..hops {
                 let known = points.len();
                 for k in expanded..known {
+                    if k % POINTS_PER_CHECK == 0 {
+                        exec.check()?;
+                    }
                     for &base in &bases {
                         let columns = set.walks()[base].matrix().row(points[k] as usize).0;
                         entries += columns.len();
@@ -108,9 +113,10 @@ pub(crate) fn near_blocks<T: Real>(
     parts: &Step,
     rows: &[usize],
     width: usize,
-) -> Vec<Vec<usize>> {
+    exec: &Exec,
+) -> Result<Vec<Vec<usize>>> {
     if parts.uniform != 0.0 {
-        return rows.chunks(width).map(<[usize]>::to_vec).collect();
+        return Ok(rows.chunks(width).map(<[usize]>::to_vec).collect());
     }
     let bases = bases(parts);
     let mut wanted = vec![false; set.n()];
@@ -121,6 +127,7 @@ pub(crate) fn near_blocks<T: Real>(
     let mut left = rows.len();
     let mut queue = Vec::new();
     while left > 0 {
+        exec.check()?;
         let mut block = Vec::with_capacity(width.min(left));
         let number = blocks.len() as u32;
         let mut next = 0;
@@ -147,5 +154,5 @@ pub(crate) fn near_blocks<T: Real>(
         left -= block.len();
         blocks.push(block);
     }
-    blocks
+    Ok(blocks)
 }

@@ -52,7 +52,7 @@ impl<T: Real> Trajectory<'_, T> {
             block.values.shrink_to_fit();
             Ok(block)
         })?;
-        Ok(Csr::from_row_blocks(n, blocks))
+        Csr::from_row_blocks(n, blocks)
     }
 
     /// Estimates the size from evenly spaced rows.

@@ -111,7 +111,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         }
         for from in (0..cols).step_by(together) {
             let input = x.columns(from..cols.min(from + together), exec)?;
-            let mut output = TallBlock::unset(self.n(), input.cols());
+            let mut output = TallBlock::unset(self.n(), input.cols())?;
             self.apply_panel(input.view(), direction, &mut output, exec)?;
             output.write_to(out, cols, from, exec)?;
         }
@@ -131,7 +131,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
 
     /// The second block of a product of several steps. Transposed steps need it for the first
     /// diagonal.
-    fn spare(&self, cols: usize, direction: Direction) -> Block<T> {
+    fn spare(&self, cols: usize, direction: Direction) -> Result<Block<T>> {
         let is_needed = self.steps.len() > 1 || direction == Direction::Transposed;
         Block::unset(if is_needed { self.n() * cols } else { 0 })
     }
@@ -150,7 +150,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
     /// Applies all steps to one panel, alternating between `out` and a spare block. The last step
     /// writes `out`.
     fn apply_panel(&self, x: TallRef<'_, T>, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
-        let spare = &mut self.spare(x.cols, direction)[..];
+        let mut spare = self.spare(x.cols, direction)?;
+        let spare = &mut spare[..];
         let (mut target, mut source) = if self.steps.len() % 2 == 1 { (out, spare) } else { (spare, out) };
         if direction == Direction::Transposed
             && let Some(walks) = self.reversible_sequence()
@@ -181,7 +182,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
             let previous = p.checked_sub(1).filter(|&q| powers[q].base == power.base);
             let (mut done, mut reached) = previous.map_or((1, None), |q| (powers[q].exponent, lower[q].clone()));
             while done < power.exponent {
-                let mut next = Block::unset(x.data.len());
+                let mut next = Block::unset(x.data.len())?;
                 let input = reached.as_ref().map_or(x.data, |block| &block[..]);
                 let walk = &self.set.walks()[power.base];
                 let prepared = walk.prepare(direction, input, exec)?;

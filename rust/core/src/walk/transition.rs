@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use crate::ground::block::Block;
 use crate::ground::csr::sum_segments;
+use crate::ground::memory;
 use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::Term;
 use crate::ground::tall::scale_rows;
@@ -152,11 +153,11 @@ impl<T: Real> Transition<T> {
     }
 
     /// The same walk rounded to single precision.
-    pub fn to_single(&self) -> Transition<f32> {
-        let round = |values: &[T]| values.iter().map(|v| v.to_f64() as f32).collect();
-        let degrees = self.degrees.as_ref().and_then(|d| Degrees::new(round(&d.degrees)));
-        let matrix = self.matrix.with_values(round(self.matrix.values()));
-        Transition { matrix, degrees, transpose: OnceLock::new() }
+    pub fn to_single(&self) -> Result<Transition<f32>> {
+        let round = |values: &[T]| memory::collect(values.iter().map(|v| v.to_f64() as f32));
+        let degrees = self.degrees.as_ref().map(|d| round(&d.degrees)).transpose()?.and_then(Degrees::new);
+        let matrix = self.matrix.with_values(round(self.matrix.values())?)?;
+        Ok(Transition { matrix, degrees, transpose: OnceLock::new() })
     }
 
     /// The matrix itself.
@@ -181,15 +182,22 @@ impl<T: Real> Transition<T> {
     }
 
     /// The input of the kernel if it is not `x` itself: `D^-1 x` for the transpose of a reversible
-    /// walk.
+    /// walk. Any other walk is transposed.
     pub(crate) fn prepare(&self, direction: Direction, x: &[T], exec: &Exec) -> Result<Option<Block<T>>> {
         match (direction, self.diagonals()) {
             (Direction::Transposed, Some((_, inverse))) => {
-                let mut scaled = Block::unset(x.len());
+                let mut scaled = Block::unset(x.len())?;
                 scale_rows(inverse, x, &mut scaled, exec)?;
                 Ok(Some(scaled))
             }
-            _ => Ok(None),
+            (Direction::Transposed, None) => {
+                if self.transpose.get().is_none() {
+                    // Two threads may both transpose. The results are equal and one is kept.
+                    let _ = self.transpose.set(self.matrix.transpose()?);
+                }
+                Ok(None)
+            }
+            (Direction::Forward, _) => Ok(None),
         }
     }
 
@@ -199,7 +207,7 @@ impl<T: Real> Transition<T> {
         let (matrix, scale) = match (direction, &self.degrees) {
             (Direction::Forward, _) => (&self.matrix, None),
             (Direction::Transposed, Some(d)) => (&self.matrix, Some(d.degrees.as_slice())),
-            (Direction::Transposed, None) => (self.transpose.get_or_init(|| self.matrix.transpose()), None),
+            (Direction::Transposed, None) => (self.transpose.get().expect("a prepared walk is transposed"), None),
         };
         Term { weight, matrix, scale, input }
     }

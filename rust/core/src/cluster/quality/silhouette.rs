@@ -203,8 +203,8 @@ fn sparse<T: Real>(rows: &Csr<T>, scale: f64, chosen: &[u32], partition: &Partit
             owners.push(c);
         }
     }
-    let rows = Csr::from_row_blocks(rows.n_cols(), vec![sorted]);
-    let columns = rows.transpose();
+    let rows = Csr::from_row_blocks(rows.n_cols(), vec![sorted])?;
+    let columns = rows.transpose()?;
     let n = rows.n_rows();
     let norms: Vec<f64> = (0..n).map(|i| rows.row(i).1.iter().map(|v| v * v).sum()).collect();
     let mut sums = vec![0.0; n.div_ceil(QUERIES_PER_PIECE)];

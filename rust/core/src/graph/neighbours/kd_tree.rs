@@ -11,6 +11,7 @@
 use super::metric::{dense_key, key_of};
 use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};
+use crate::ground::memory;
 use crate::{Exec, Real, Result};
 
 /// Largest number of points in a leaf.
@@ -64,7 +65,8 @@ impl<'a, T: Real> KdTree<'a, T> {
         let order = (0..n as u32).collect();
         let mut tree = Self { points, order, data: Vec::new(), nodes: Vec::new(), corners: Vec::new() };
         tree.split(0..n, exec)?;
-        tree.data = tree.order.iter().flat_map(|&i| points.row(i as usize).iter().map(|v| v.to_f64())).collect();
+        tree.data = memory::with_capacity(points.data.len())?;
+        tree.order.iter().for_each(|&i| tree.data.extend(points.row(i as usize).iter().map(|v| v.to_f64())));
         Ok(tree)
     }
 

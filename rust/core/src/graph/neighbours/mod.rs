@@ -32,6 +32,7 @@ pub use metric::Metric;
 pub(crate) use metric::sparse_key;
 pub use points::Features;
 
+use crate::ground::memory;
 use crate::{Error, Exec, Real, Result};
 use nearest::NeighbourRow;
 use points::{Keys, Points};
@@ -96,8 +97,8 @@ pub fn nearest_neighbours<T: Real>(
     let found = points.search(k, method, exec)?;
     let mut table = NeighbourTable {
         k,
-        indices: Vec::with_capacity(n * k),
-        distances: Vec::with_capacity(n * k),
+        indices: memory::with_capacity(n.saturating_mul(k))?,
+        distances: memory::with_capacity(n.saturating_mul(k))?,
         nearest_positive: Vec::with_capacity(n),
         exponent,
     };

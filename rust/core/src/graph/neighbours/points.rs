@@ -5,6 +5,7 @@
 
 use super::metric::{Metric, dense_key, sparse_key};
 use super::scale::{Ranges, extreme_exponent, normalize, not_finite, rescale, shift};
+use crate::ground::memory;
 use crate::{Csr, Error, Exec, Real, Result};
 
 /// Features of points: dense or sparse rows.
@@ -78,7 +79,7 @@ impl<'a, T: Real> Points<'a, T> {
         }
         let range = Ranges::new(data, dimension, exec)?;
         if metric.is_scale_free() {
-            let mut data: Vec<f64> = data.iter().map(|v| v.to_f64()).collect();
+            let mut data: Vec<f64> = memory::collect(data.iter().map(|v| v.to_f64()))?;
             for (i, row) in data.chunks_exact_mut(dimension).enumerate() {
                 normalize(row, metric, i)?;
             }
@@ -89,7 +90,7 @@ impl<'a, T: Real> Points<'a, T> {
             return Ok(Self::Dense(DensePoints { data, dimension, metric }));
         }
         let origin = range.constants();
-        let data = rescale(data, &origin, exponent);
+        let data = rescale(data, &origin, exponent)?;
         Ok(Self::Rescaled(OwnedPoints { data, dimension, metric, exponent, origin }))
     }
 
@@ -97,7 +98,7 @@ impl<'a, T: Real> Points<'a, T> {
         if metric == Metric::Correlation {
             return Err(Error::Invalid("expected dense coordinates for the correlation distance".into()));
         }
-        let mut values: Vec<f64> = rows.values().iter().map(|v| v.to_f64()).collect();
+        let mut values: Vec<f64> = memory::collect(rows.values().iter().map(|v| v.to_f64()))?;
         let largest = values.iter().fold(0.0, |m: f64, v| if v.abs() <= m { m } else { v.abs() });
         if !largest.is_finite() {
             return Err(not_finite());
@@ -111,7 +112,7 @@ impl<'a, T: Real> Points<'a, T> {
             exponent = extreme_exponent(largest);
             values.iter_mut().for_each(|v| *v = shift(*v, exponent));
         }
-        Ok(Self::Sparse(SparsePoints { rows: rows.with_values(values), metric, exponent }))
+        Ok(Self::Sparse(SparsePoints { rows: rows.with_values(values)?, metric, exponent }))
     }
 
     /// Converts other points to the units and the normalisation of these.
@@ -121,7 +122,7 @@ impl<'a, T: Real> Points<'a, T> {
         match (self, others) {
             (Self::Dense(points), Features::Dense { data, dimension }) => {
                 Error::check_size("coordinates of a new point", points.dimension, dimension)?;
-                let (data, metric) = (data.to_vec(), points.metric);
+                let (data, metric) = (memory::copy(data)?, points.metric);
                 Ok(Placed::Dense(OwnedPoints { data, dimension, metric, exponent: 0, origin: Vec::new() }))
             }
             (Self::Rescaled(points), Features::Dense { data, dimension }) => {
@@ -173,13 +174,13 @@ impl OwnedPoints {
     fn place(&self, data: &[f64]) -> Result<Self> {
         let Self { dimension, metric, exponent, .. } = *self;
         let data = if metric.is_scale_free() {
-            let mut data = data.to_vec();
+            let mut data = memory::copy(data)?;
             for (i, row) in data.chunks_exact_mut(dimension).enumerate() {
                 normalize(row, metric, i)?;
             }
             data
         } else {
-            rescale(data, &self.origin, exponent)
+            rescale(data, &self.origin, exponent)?
         };
         Ok(Self { data, dimension, metric, exponent, origin: Vec::new() })
     }
@@ -242,7 +243,7 @@ impl Keys for SparsePoints {
 
 impl SparsePoints {
     fn place(&self, rows: &Csr<f64>) -> Result<Self> {
-        let mut values = rows.values().to_vec();
+        let mut values = memory::copy(rows.values())?;
         if self.metric.is_scale_free() {
             for i in 0..rows.n_rows() {
                 normalize(&mut values[rows.range(i)], self.metric, i)?;
@@ -250,6 +251,6 @@ impl SparsePoints {
         } else {
             values.iter_mut().for_each(|v| *v = shift(*v, self.exponent));
         }
-        Ok(Self { rows: rows.with_values(values), metric: self.metric, exponent: self.exponent })
+        Ok(Self { rows: rows.with_values(values)?, metric: self.metric, exponent: self.exponent })
     }
 }

@@ -3,6 +3,7 @@
 //! Scales are powers of two, so rescaling changes no bit of a coordinate in the range of a double.
 
 use super::metric::Metric;
+use crate::ground::memory;
 use crate::{Error, Exec, Real, Result};
 
 /// Differences above `2^SAFE_EXPONENT` could overflow when they are squared and summed.
@@ -76,9 +77,11 @@ pub(super) fn shift(v: f64, exponent: i32) -> f64 {
 ///
 /// The origin of a constant coordinate is its value: it adds nothing to a difference, but could
 /// overflow when it is rescaled.
-pub(super) fn rescale<T: Real>(data: &[T], origin: &[f64], exponent: i32) -> Vec<f64> {
+pub(super) fn rescale<T: Real>(data: &[T], origin: &[f64], exponent: i32) -> Result<Vec<f64>> {
     let value = |(v, origin): (&T, &f64)| shift(v.to_f64() - origin, exponent);
-    data.chunks_exact(origin.len()).flat_map(|row| row.iter().zip(origin).map(value)).collect()
+    let mut rescaled = memory::with_capacity(data.len())?;
+    data.chunks_exact(origin.len()).for_each(|row| rescaled.extend(row.iter().zip(origin).map(value)));
+    Ok(rescaled)
 }
 
 /// Scales a row to unit length; for correlations the mean is subtracted first.

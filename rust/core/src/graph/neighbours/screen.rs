@@ -21,6 +21,7 @@ use mdt_dense::{Accum, MatMut, MatRef};
 
 use super::metric::sum_terms;
 use super::points::{DensePoints, Keys, SparsePoints};
+use crate::ground::memory;
 use crate::ground::sparse_step::{Remainder, Term, step_rows};
 use crate::ground::tall::{TallRef, column_means};
 use crate::{Csr, Exec, Real, Result};
@@ -183,7 +184,7 @@ pub(super) fn fill_rows<E: Real>(
     write: impl Fn(usize, &mut [E]) + Sync + Send,
     exec: &Exec,
 ) -> Result<Vec<E>> {
-    let mut data = vec![E::ZERO; n * dimension];
+    let mut data = memory::zeros(n * dimension)?;
     exec.each_piece(&mut data, ROWS_PER_PIECE * dimension, |first, piece| {
         let rows = piece.chunks_exact_mut(dimension).enumerate();
         rows.for_each(|(r, row)| write(first / dimension + r, row));
@@ -239,12 +240,12 @@ pub(super) struct SparseScreen<E> {
 }
 
 impl<E: Real> SparseScreen<E> {
-    pub fn new(points: &SparsePoints, squared_norms: &[f64]) -> Self {
+    pub fn new(points: &SparsePoints, squared_norms: &[f64]) -> Result<Self> {
         let rows = &points.rows;
         let scale = unit_scale(rows.values().iter().fold(0.0, |m: f64, v| m.max(v.abs())));
-        let values = rows.values().iter().map(|v| E::from_f64(v * scale)).collect();
+        let values = memory::collect(rows.values().iter().map(|v| E::from_f64(v * scale)))?;
         let bounds = Bounds::new(squared_norms.iter().map(|n| n * scale * scale), points, scale);
-        Self { rows: rows.with_values(values), bounds }
+        Ok(Self { rows: rows.with_values(values)?, bounds })
     }
 }
 

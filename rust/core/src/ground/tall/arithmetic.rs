@@ -11,13 +11,13 @@ use crate::{Exec, Real, Result, Stream};
 const FEW_ROWS: usize = 256;
 
 /// A block of random signs. Column `c` comes from the stream with key `key + c`.
-pub(crate) fn random_signs<T: Real>(n_rows: usize, cols: usize, seed: u64, key: u64) -> TallBlock<T> {
-    let mut block = TallBlock::unset(n_rows, cols);
+pub(crate) fn random_signs<T: Real>(n_rows: usize, cols: usize, seed: u64, key: u64) -> Result<TallBlock<T>> {
+    let mut block = TallBlock::unset(n_rows, cols)?;
     let mut streams: Vec<Stream> = (0..cols).map(|c| Stream::new(seed, key + c as u64)).collect();
     for row in block.chunks_exact_mut(cols.max(1)) {
         row.iter_mut().zip(&mut streams).for_each(|(v, stream)| *v = T::from_f64(stream.sign()));
     }
-    block
+    Ok(block)
 }
 
 /// `x^T y` of two blocks of the same height, row-major.
@@ -87,7 +87,7 @@ fn in_double<'a, T: Real>(rows: &[T], cols: usize, copy: &'a mut Vec<f64>) -> Ma
 
 /// `y c`, with `c` row-major.
 pub(crate) fn product<T: Real>(y: TallRef<'_, T>, c: &[f64], exec: &Exec) -> Result<TallBlock<T>> {
-    let mut out = TallBlock::zeros(y.n_rows(), c.len() / y.cols);
+    let mut out = TallBlock::zeros(y.n_rows(), c.len() / y.cols)?;
     add_product(&mut out, y, c, exec)?;
     Ok(out)
 }

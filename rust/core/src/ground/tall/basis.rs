@@ -180,7 +180,7 @@ impl<T: Real> Basis<T> {
     /// `Q C`, in the element type.
     pub fn combine(&self, c: MatRef<'_, f64>, exec: &Exec) -> Result<TallBlock<T>> {
         let (c, cols) = (rounded::<T>(c), c.ncols());
-        let mut out = TallBlock::unset(self.n, cols);
+        let mut out = TallBlock::unset(self.n, cols)?;
         for_few_rows(&mut out, exec, |rows, piece, _| {
             let mut target = MatMut::from_row_major_slice_mut(piece, rows.len(), cols);
             for (first, block) in self.blocks(Selected::ALL) {

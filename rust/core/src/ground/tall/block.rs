@@ -37,7 +37,7 @@ impl<'a, T: Real> TallRef<'a, T> {
 
     /// A copy of some columns.
     pub fn columns(self, columns: Range<usize>, exec: &Exec) -> Result<TallBlock<T>> {
-        let mut out = TallBlock::unset(self.n_rows(), columns.len());
+        let mut out = TallBlock::unset(self.n_rows(), columns.len())?;
         each_row(&mut out, columns.len(), exec, |i, row| {
             row.copy_from_slice(&self.data[i * self.cols..][columns.clone()]);
         })?;
@@ -53,13 +53,18 @@ pub(crate) struct TallBlock<T> {
 
 impl<T: Real> TallBlock<T> {
     /// All elements 0.
-    pub fn zeros(n_rows: usize, cols: usize) -> Self {
-        Self { data: Block::zeros(n_rows * cols), cols }
+    pub fn zeros(n_rows: usize, cols: usize) -> Result<Self> {
+        Ok(Self { data: Block::zeros(n_rows.saturating_mul(cols))?, cols })
     }
 
     /// Elements of any value: the caller writes all of them.
-    pub fn unset(n_rows: usize, cols: usize) -> Self {
-        Self { data: Block::unset(n_rows * cols), cols }
+    pub fn unset(n_rows: usize, cols: usize) -> Result<Self> {
+        Ok(Self { data: Block::unset(n_rows.saturating_mul(cols))?, cols })
+    }
+
+    /// No rows and no columns.
+    pub fn empty() -> Self {
+        Self { data: Block::Small(Vec::new()), cols: 0 }
     }
 
     pub fn cols(&self) -> usize {
@@ -73,7 +78,7 @@ impl<T: Real> TallBlock<T> {
     /// One block with the columns of several.
     pub fn side_by_side(blocks: &[TallRef<'_, T>], exec: &Exec) -> Result<Self> {
         let width = blocks.iter().map(|block| block.cols).sum();
-        let mut out = Self::unset(blocks.first().map_or(0, |block| block.n_rows()), width);
+        let mut out = Self::unset(blocks.first().map_or(0, |block| block.n_rows()), width)?;
         each_row(&mut out, width, exec, |i, row| {
             let mut at = 0;
             for &TallRef { data, cols } in blocks {
@@ -87,7 +92,7 @@ impl<T: Real> TallBlock<T> {
     /// The first `cols` columns and the others.
     pub fn split(self, cols: usize, exec: &Exec) -> Result<(Self, Self)> {
         if self.cols == cols {
-            return Ok((self, Self::zeros(0, 0)));
+            return Ok((self, Self::empty()));
         }
         Ok((self.view().columns(0..cols, exec)?, self.view().columns(cols..self.cols, exec)?))
     }
@@ -134,7 +139,7 @@ pub(super) mod tests {
     /// Numbers between -0.5 and 0.5.
     pub fn random_block<T: Real>(n_rows: usize, cols: usize, key: u64) -> TallBlock<T> {
         let mut stream = Stream::new(5, key);
-        let mut block = TallBlock::unset(n_rows, cols);
+        let mut block = TallBlock::unset(n_rows, cols).unwrap();
         block.iter_mut().for_each(|v| *v = T::from_f64(stream.uniform() - 0.5));
         block
     }
@@ -145,7 +150,7 @@ pub(super) mod tests {
         let (x, y) = (random_block::<f64>(ROWS + 3, 2, 3), random_block(ROWS + 3, 5, 4));
         let both = TallBlock::side_by_side(&[x.view(), y.view()], &exec).unwrap();
         assert_eq!(both[7 * ROWS..7 * ROWS + 3], [x[2 * ROWS], x[2 * ROWS + 1], y[5 * ROWS]]);
-        let mut copy = TallBlock::zeros(ROWS + 3, 7);
+        let mut copy = TallBlock::zeros(ROWS + 3, 7).unwrap();
         y.write_to(&mut copy, 7, 2, &exec).unwrap();
         x.write_to(&mut copy, 7, 0, &exec).unwrap();
         assert_eq!(*copy, *both);

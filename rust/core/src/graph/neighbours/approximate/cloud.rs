@@ -7,6 +7,7 @@ use mdt_dense::{Accum, MatMut, MatRef};
 use super::super::metric::sum_terms;
 use super::super::points::{DensePoints, Keys};
 use super::super::screen::{Centred, fill_rows};
+use crate::ground::memory;
 use crate::ground::prefetch::prefetch;
 use crate::{Exec, Real, Result, Stream};
 
@@ -61,7 +62,7 @@ impl<E: Real> Cloud<E> {
         let d = self.dimension;
         let directions: Vec<E> = directions.iter().map(|&v| E::from_f64(v)).collect();
         let right = MatRef::from_row_major_slice(&directions, d, width);
-        let mut data = vec![E::ZERO; self.len() * width];
+        let mut data = memory::zeros(self.len() * width)?;
         exec.each_piece(&mut data, ROWS_PER_PRODUCT * width, |first, piece| {
             let count = piece.len() / width;
             let rows = &self.data[first / width * d..][..count * d];

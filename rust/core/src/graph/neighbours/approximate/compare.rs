@@ -207,7 +207,7 @@ mod tests {
         let cloud = Cloud::<f64>::new(&points, &Centred::new(&points, &exec).unwrap(), &exec).unwrap();
         let (left, right): (Vec<u32>, Vec<u32>) = ((0..700).collect(), (300..1000).collect());
         for is_mutual in [false, true] {
-            let mut graph = Graph::new(n, width);
+            let mut graph = Graph::new(n, width).unwrap();
             compare_groups(&cloud, &[Group { points: &left, others: &right, is_mutual }], &mut graph, &exec).unwrap();
             for p in 0..n as u32 {
                 let pairs = |q: &u32| {

@@ -8,6 +8,7 @@
 
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
+use crate::ground::memory;
 use crate::ground::random::mix;
 use crate::{Exec, Real, Result};
 
@@ -128,7 +129,7 @@ fn sample_neighbourhoods<E: Real>(
     exec: &Exec,
 ) -> Result<Vec<Neighbourhoods>> {
     let width = graph.width;
-    let reverse = Reverse::new(graph);
+    let reverse = Reverse::new(graph)?;
     exec.map_pieces(&mut graph.entries, POINTS_PER_PIECE * width, |first, rows| {
         let mut neighbourhoods = Neighbourhoods { points: Vec::new(), spans: Vec::new() };
         let (mut fresh, mut settled) = (Vec::new(), Vec::new());
@@ -187,7 +188,7 @@ struct Reverse {
 }
 
 impl Reverse {
-    fn new<E: Real>(graph: &Graph<E>) -> Self {
+    fn new<E: Real>(graph: &Graph<E>) -> Result<Self> {
         let n = graph.worst.len();
         let mut offsets = vec![0; n + 1];
         for entry in &graph.entries {
@@ -195,7 +196,7 @@ impl Reverse {
         }
         (0..n).for_each(|i| offsets[i + 1] += offsets[i]);
         let mut next = offsets.clone();
-        let mut sources = vec![(0, false); graph.entries.len()];
+        let mut sources = memory::collect(std::iter::repeat_n((0, false), graph.entries.len()))?;
         for (i, row) in graph.entries.chunks_exact(graph.width).enumerate() {
             for entry in row {
                 let place = &mut next[entry.index() as usize];
@@ -203,7 +204,7 @@ impl Reverse {
                 *place += 1;
             }
         }
-        Self { offsets, sources }
+        Ok(Self { offsets, sources })
     }
 
     fn of(&self, point: u32) -> &[(u32, bool)] {

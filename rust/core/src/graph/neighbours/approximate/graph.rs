@@ -4,6 +4,7 @@
 //! holds the best of all proposals it received, so the result depends neither on their order nor on
 //! the number of threads.
 
+use crate::ground::memory;
 use crate::{Exec, Real, Result};
 
 /// Rows that one thread updates at a time.
@@ -67,9 +68,10 @@ impl<E: Real> Proposals<E> {
 }
 
 impl<E: Real> Graph<E> {
-    pub fn new(n: usize, width: usize) -> Self {
+    pub fn new(n: usize, width: usize) -> Result<Self> {
         let empty = Entry { distance: E::INFINITY, tagged: EMPTY };
-        Self { width, entries: vec![empty; n * width], worst: vec![E::INFINITY; n] }
+        let entries = memory::collect(std::iter::repeat_n(empty, n * width))?;
+        Ok(Self { width, entries, worst: vec![E::INFINITY; n] })
     }
 
     pub fn row(&self, i: u32) -> &[Entry<E>] {
@@ -122,7 +124,7 @@ mod tests {
     fn a_row_holds_the_best_proposals_in_any_order() {
         let offers = [(3.0, 5), (1.0, 2), (3.0, 4), (1.0, 2), (2.0, 9), (7.0, 1)];
         for turn in 0..offers.len() {
-            let mut graph = Graph::<f64>::new(1, 3);
+            let mut graph = Graph::<f64>::new(1, 3).unwrap();
             let mut proposals = Proposals::new(1);
             for offset in 0..offers.len() {
                 let (distance, index) = offers[(turn + offset) % offers.len()];

@@ -173,7 +173,7 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
         let Leaves { order, ranges } = grow(&cloud, leaf, settings.seed_for(0), exec)?;
         let cloud = cloud.reordered(&order, exec)?;
         probes.renumber(order.clone());
-        let mut graph = Graph::new(n, width);
+        let mut graph = Graph::new(n, width)?;
         compare_groups(&cloud, &Leaves { order: (0..n as u32).collect(), ranges }.groups(), &mut graph, exec)?;
         Ok(Self { points, settings, exec, probes, cloud, graph, order, leaf, rounds: 0 })
     }

@@ -60,7 +60,7 @@ pub(super) fn reduce_dimension<T: Real, E: Real>(
 /// iteration.
 fn leading_directions<E: Real>(sample: &Cloud<E>, width: usize, seed: u64, exec: &Exec) -> Result<Vec<f64>> {
     let rows = TallRef::new(sample.data(), sample.dimension());
-    let mut basis = range_basis(random_signs::<f64>(sample.dimension(), width, seed, 0).view(), exec)?;
+    let mut basis = range_basis(random_signs::<f64>(sample.dimension(), width, seed, 0)?.view(), exec)?;
     for _ in 0..ROUNDS {
         let image = product(rows, &basis, exec)?;
         basis = range_basis(TallRef::new(&gram(rows, image.view(), exec)?, width), exec)?;

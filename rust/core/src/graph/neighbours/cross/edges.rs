@@ -1,5 +1,6 @@
 //! Edges of new points.
 
+use crate::Result;
 use crate::ground::csr::{Csr, RowBlock};
 
 /// The `k`-th neighbour of each training point.
@@ -54,7 +55,7 @@ pub struct CrossTable {
 
 impl CrossTable {
     /// Joins the rows of new points over `n` training points.
-    pub(super) fn new(n: usize, rows: Vec<NewRow>) -> Self {
+    pub(super) fn new(n: usize, rows: Vec<NewRow>) -> Result<Self> {
         let mut block = RowBlock::default();
         let (mut chosen_by, mut nearest, mut scales) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
@@ -67,7 +68,7 @@ impl CrossTable {
             nearest.push(row.nearest);
             scales.push(row.scale);
         }
-        Self { distances: Csr::from_row_blocks(n, vec![block]), chosen_by, nearest, scales }
+        Ok(Self { distances: Csr::from_row_blocks(n, vec![block])?, chosen_by, nearest, scales })
     }
 }
 

@@ -60,5 +60,5 @@ pub fn cross_neighbours<T: Real>(
         }
         _ => unreachable!("points are placed in the layout of those beside them"),
     }?;
-    Ok(CrossTable::new(n, found))
+    CrossTable::new(n, found)
 }

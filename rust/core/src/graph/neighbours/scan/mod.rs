@@ -62,9 +62,9 @@ impl Scannable for SparsePoints {
     fn scan_screened(&self, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
         let norms = sparse_squared_norms(self);
         if is_fine_enough::<f32>(self, |i| norms[i]) {
-            screened(self, &SparseScreen::<f32>::new(self, &norms), k, exec)
+            screened(self, &SparseScreen::<f32>::new(self, &norms)?, k, exec)
         } else {
-            screened(self, &SparseScreen::<f64>::new(self, &norms), k, exec)
+            screened(self, &SparseScreen::<f64>::new(self, &norms)?, k, exec)
         }
     }
 }
