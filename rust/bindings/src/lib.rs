@@ -82,13 +82,14 @@ mod _core {
     #[pymodule_export]
     use crate::{
         arrays::PyCsrParts,
-        available_threads, bytes_moved, most_threads,
+        available_threads, bytes_moved,
         consensus::{PyConsensus, consensus},
         contrastive::{PyContrastiveLoss, contrastive},
         cpu_features,
         embedding::{PyChain, PyCoordinates, PyEmbedded, PyFactor, embed, embed_chains, embed_multiview},
         k_means::{PyKMeans, k_means},
         member::{PyMember, PyPower},
+        most_threads,
         neighbours::{PyNeighborTable, knn, knn_approximate},
         new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},

@@ -177,7 +177,8 @@ impl PyOperatorSet {
     ) -> PyResult<Vec<PyEntropyEstimate>> {
         // More vectors than samples would not be random.
         let most = dispatch!(&self.0, set => set.n()).max(FEW_VECTORS);
-        let (n_vectors, n_deflated) = (within("n_vectors", n_vectors, 1..=most)?, within("n_deflated", n_deflated, 0..=most)?);
+        let (n_vectors, n_deflated) =
+            (within("n_vectors", n_vectors, 1..=most)?, within("n_deflated", n_deflated, 0..=most)?);
         let options = EntropyOptions { probes: n_vectors, deflated: n_deflated, max_steps, tolerance, seed };
         let estimates = dispatch!(&self.0, set => {
             let trajectory = trajectory(set, &weights)?;

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
+use mdt_core::ground::csr::MAX_SIZE;
 use mdt_core::search::{
     self, Answer, Clustered, Clustering, Evaluator, Halt, Quality, Score, ScoreFunction, ScoredView, ViewRows,
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
-use mdt_core::ground::csr::MAX_SIZE;
 use mdt_core::{Error, Exec, OperatorSet, Real};
 use numpy::{Element, PyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;

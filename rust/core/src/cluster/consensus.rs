@@ -38,7 +38,9 @@ impl Coassociation {
         }
         let n = labels.len() / clusterings;
         if n_labels > n || clusterings.saturating_mul(n_labels) > u32::MAX as usize {
-            return Err(Error::Invalid(format!("n_labels: expected at most {n}, the number of points, got {n_labels}")));
+            return Err(Error::Invalid(format!(
+                "n_labels: expected at most {n}, the number of points, got {n_labels}"
+            )));
         }
         if let Some(label) = labels.iter().find(|&&label| label as usize >= n_labels) {
             return Err(Error::Invalid(format!("labels: expected numbers below {n_labels}, got {label}")));
