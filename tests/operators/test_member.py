@@ -55,9 +55,7 @@ def test_members_are_values(member):
         member.kind = "walk"
 
 
-@pytest.mark.parametrize(
-    "member", [Member.walk(3), Member.mean(0), Member.mean(4), Member.power(0, 0), Member.teleport(0, 1.5)], ids=repr
-)
+@pytest.mark.parametrize("member", [Member.walk(3), Member.mean(4), Member.power(3, 1)], ids=repr)
 def test_members_that_do_not_fit_are_refused(walks, member):
     with pytest.raises(ValueError, match="does not fit a set of 3 operators"):
         _core.OperatorSet(list(walks.transitions), [member])

@@ -74,7 +74,7 @@ class TestThreads:
             while not is_done.is_set():
                 row = generator.integers(400)
                 x[row] = generator.choice([np.nan, np.inf, 0.0, 1e308, -1.0])
-                graph.indices[generator.integers(graph.nnz)] = generator.integers(-(10**8), 10**8)
+                graph.indices[generator.integers(len(graph.indices))] = generator.integers(-(10**8), 10**8)
                 graph.indptr[generator.integers(401)] = generator.integers(-5, 10**8)
                 labels[row] = generator.integers(-9, 10**6)
 
@@ -206,7 +206,7 @@ class TestEndOfTheInterpreter:
             try:
                 import mdt_fast._core
             except ImportError as error:
-                assert "interpreter" in str(error), error
+                assert "interpreter" in str(error) or "once per process" in str(error), error
                 print("refused")
             '''
             import textwrap

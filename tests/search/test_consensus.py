@@ -133,7 +133,7 @@ class TestSearch:
 
     def test_draws_are_uniform(self):
         ops = operators_of().with_identity()
-        drawn = draw_repeated(ops, 4, 3000, np.random.default_rng(0))
+        drawn = list(draw_repeated(ops, 4, 3000, np.random.default_rng(0)))
         counts = np.bincount([len(weights) for weights in drawn], minlength=5)[1:]
         assert abs(counts - 750).max() < 5 * math.sqrt(750)
         first = np.array([weights[0] for weights in drawn])

@@ -105,7 +105,7 @@ def check_time(t: int | str) -> int | str:
         if t == "auto":
             return t
         raise ValueError(f"t: expected 'auto' or an integer >= 1, got {t!r}")
-    return check_integer("t", t, minimum=1, maximum=LARGEST_STEPS)
+    return check_integer("t", t, minimum=1, limit=LARGEST_STEPS)
 
 
 def select_time(
@@ -175,7 +175,7 @@ def select_time(
     """
     if not isinstance(ops, (OperatorSet, Trajectory)):
         raise TypeError(f"ops: expected an OperatorSet or a Trajectory, got {type(ops).__name__}")
-    max_t = check_integer("max_t", max_t, minimum=3, maximum=LARGEST_STEPS)
+    max_t = check_integer("max_t", max_t, minimum=3, limit=LARGEST_STEPS)
     method = check_choice("method", method, METHODS)
     W = _walk(ops, view)
     if n_vectors is None:

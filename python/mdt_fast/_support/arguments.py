@@ -18,16 +18,21 @@ LARGEST_COUNT = 2**32 - 1
 LARGEST_STEPS = 2**20
 
 
-def check_integer(name: str, value: object, *, minimum: int, maximum: int | None = None) -> int:
-    """Return `value` as an int within the closed range; no integer is larger than `sys.maxsize`."""
+def check_integer(
+    name: str, value: object, *, minimum: int, maximum: int | None = None, limit: int = sys.maxsize
+) -> int:
+    """Return `value` as an int within the closed range.
+
+    Without a `maximum` the largest integer is `limit`, which a message has only if it is exceeded.
+    """
     expected = f"an integer >= {minimum}" + ("" if maximum is None else f" and <= {maximum}")
     # A bool is an int in Python, but it is no number of samples.
     if isinstance(value, (bool, np.bool_)) or not _is_integer(value):
         raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
     number = operator.index(value)
-    if abs(number) > sys.maxsize and maximum is None:
-        expected += f" and <= {sys.maxsize}"
-    if not minimum <= number <= (sys.maxsize if maximum is None else maximum):
+    if number > limit and maximum is None:
+        expected += f" and <= {limit}"
+    if not minimum <= number <= (limit if maximum is None else maximum):
         raise ValueError(f"{name}: expected {expected}, got {_digits(number)}")
     return number
 

@@ -47,7 +47,7 @@ class AffinityAddition(Baseline):
     t: int = 1
 
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
-        steps = check_integer("t", self.t, minimum=1, maximum=LARGEST_STEPS)
+        steps = check_integer("t", self.t, minimum=1, limit=LARGEST_STEPS)
         affinities = ops.affinities
         total = OperatorSet.from_affinities([sum(affinities[1:], affinities[0])], dtype=ops.dtype, n_jobs=ops.n_jobs)
         self.trajectory_ = total.trajectory([0] * steps)
@@ -102,7 +102,7 @@ class MultiviewDiffusionMaps(Baseline):
 
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         view = check_integer("view", self.view, minimum=0, maximum=ops.n_views - 1)
-        steps = check_integer("t", self.t, minimum=1, maximum=LARGEST_STEPS)
+        steps = check_integer("t", self.t, minimum=1, limit=LARGEST_STEPS)
         found = embed_multiview(ops, n_components, tol=self.tol, random_state=self.random_state)
         self.eigenvalues_ = found.eigenvalues
         powers = (found.eigenvalues ** (steps - 1)).astype(ops.dtype)

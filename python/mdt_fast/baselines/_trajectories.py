@@ -22,7 +22,7 @@ def _check_time(name: str, t: object) -> int | None:
     if isinstance(t, str):
         check_choice(name, t, ("auto",))
         return None
-    return check_integer(name, t, minimum=1, maximum=LARGEST_STEPS)
+    return check_integer(name, t, minimum=1, limit=LARGEST_STEPS)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -74,7 +74,7 @@ class DiffusionMaps(TrajectoryBaseline):
             view = ops.names.index(check_choice("view", self.view, ops.names))
         else:
             view = check_integer("view", self.view, minimum=0, maximum=ops.n_views - 1)
-        return ops.trajectory([view] * check_integer("t", self.t, minimum=1, maximum=LARGEST_STEPS))
+        return ops.trajectory([view] * check_integer("t", self.t, minimum=1, limit=LARGEST_STEPS))
 
     def _embed(self, W: Trajectory, n_components: int) -> Embedding:
         how = {"weighting": self.weighting, "tol": self.tol, "random_state": self.random_state}

@@ -119,7 +119,7 @@ class CrossDiffusion(Baseline):
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
         steps = 25 if self.preset == "published" else 20
         if self.n_steps is not None:
-            steps = check_integer("n_steps", self.n_steps, minimum=1, maximum=LARGEST_STEPS)
+            steps = check_integer("n_steps", self.n_steps, minimum=1, limit=LARGEST_STEPS)
         if ops.n_views > 2:
             return self._dense(ops, n_components, steps)
         how = {"tol": self.tol, "random_state": self.random_state}

@@ -133,7 +133,7 @@ class TreeStrategy(SequenceStrategy):
     def __post_init__(self) -> None:
         """Check the options."""
         if self.max_steps is not None:
-            check_integer("max_steps", self.max_steps, minimum=1, maximum=LARGEST_STEPS)
+            check_integer("max_steps", self.max_steps, minimum=1, limit=LARGEST_STEPS)
 
     @property
     def fixed_length(self) -> int | None:
