@@ -39,5 +39,5 @@ def check_components(name: str, n_components: int, n: int, item_size: int, *, ex
         fits, too_many = (middle, too_many) if needed(middle) <= available else (fits, middle)
     raise MemoryError(
         f"{name}: {n_components} of {n} samples need {needed(n_components) / 1e9:.3g} GB, but "
-        f"{available / 1e9:.3g} GB are available: expected at most {fits}"
+        f"{available / 1e9:.3g} GB are available" + (f": expected at most {fits}" if fits else "")
     )
