@@ -28,7 +28,7 @@ from .workers import Announce, Report
 # Numbers of threads whose results have to agree.
 _JOBS = (1, 3)
 # Results that are pictures or files: nothing to compare.
-_NO_VALUES = ("plot.", "ClusterSelection.plot", "datasets.get_data_home", "datasets.fetch", "study.run")
+_NO_VALUES = ("plot.", "ClusterSelection.plot", "datasets.get_data_home", "datasets.fetch", "study.run", "study.Table")
 
 
 def choose_target(draw: Draw) -> Target:
@@ -46,6 +46,8 @@ class Call:
         self.target = choose_target(self.draw)
         self.arguments: dict[str, Any] = {}
         self.names: list[str] = list(self.target.parameters)
+        if self.target.owner is not None and hasattr(self.target.owner, "fit"):
+            self.names += inspect.signature(self.target.owner).parameters
 
     def prepare(self) -> None:
         """Make the object and the arguments."""
@@ -101,6 +103,8 @@ def run_case(case: int, announce: Announce, *, loud: bool = False) -> Report:
             return report("out of memory" if isinstance(error, MemoryError) else "refused", is_fault=False)
         if loud:
             print("->", reprlib.repr(value))
+        if "plot" in name:
+            _close_figures()
         for each in caught:
             if not is_documented(each.message) and "mdt_fast" in each.filename:
                 return report("undocumented warning", f"{each.category.__name__}: {each.message}"[:300])
@@ -120,6 +124,12 @@ def run_case(case: int, announce: Announce, *, loud: bool = False) -> Report:
                 traceback.print_exc()
             return report("failed after an answer", f"{type(error).__name__}: {error}"[:300])
     return report("answered", is_fault=False)
+
+
+def _close_figures() -> None:
+    from matplotlib import pyplot
+
+    pyplot.close("all")
 
 
 def _show(call: Call) -> None:

@@ -5,6 +5,7 @@ A parameter without a generator is an error of the fuzzer: `missing_generators` 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import math
@@ -59,7 +60,7 @@ def counts(low: int, high: int, *others: Any) -> Generator:
     def generate(draw: Draw) -> Any:
         if others and draw.chance(0.3):
             return draw.choose(*others)
-        return draw.choose(int, int, np.int64, np.uint8)(draw.integer(low, high))
+        return draw.choose(int, int, np.int64, np.uint16)(draw.integer(low, high))
 
     return generate
 
@@ -105,7 +106,21 @@ def _neighbors(draw: Draw) -> Any:
     return draw.choose(sparse.csr_array, sparse.coo_array)(entries, shape=(draw.n, draw.n))
 
 
+def _hostile_strategy(draw: Draw) -> Any:
+    """Return a strategy with numbers at and beyond the bounds of its options."""
+    names = [name for name in mdt.strategies.__all__ if name not in ("Strategy", "Given", "Mean")]
+    strategy = getattr(mdt.strategies, draw.choose(*names))
+    options = {}
+    for field in dataclasses.fields(strategy):
+        draw.view_names.append(field.name)
+        if draw.chance(0.6):
+            options[field.name] = draw.choose(0, 1, 2, 1.0, 0.5, 10**4, 2 * 10**7, 2**32 - 1, 10**9, 10**12, math.nan, math.inf, None, "last", "right")
+    return strategy(**options)
+
+
 def _strategy(draw: Draw) -> Any:
+    if not draw.is_clean and draw.chance(0.4):
+        return _hostile_strategy(draw)
     s = mdt.strategies
     options: tuple[Callable[[], Any], ...] = (
         lambda: "beam", lambda: "greedy", lambda: "mean", lambda: s.MCTS(draw.integer(1, 12)),
@@ -208,7 +223,7 @@ GENERATORS: dict[str, Generator] = {
     "affinities": lambda draw: [np.abs(numbers(draw, 3, draw.n)) for _ in range(draw.n_views)], "alpha": _unit,
     "anisotropy": per_view(picks(0.0, 0.5, 1.0, 1, 3.0, 1e-300)), "answer": picks("any", "last"), "ax": _axes,
     "bandwidth": per_view(picks("max-min", "max-min", 1.0, 1e-3, 1e3, 1e-300, 1e300, largest)),
-    "batch_size": counts(1, 20, None), "by_search": picks([[0.5, 0.6], [0.7]], [[0.1]], [[1, 2, 3]]),
+    "batch_size": counts(1, 20, None), "by_search": picks({0: [0.5, 0.6], 1: [0.7]}, {0: [0.1]}, {0: [1, 2, 3]}),
     "cells": picks({}), "center_box": picks((-10.0, 10.0), (0, 1), (0.0, 0.0), [-1, 1]), "checkpoint": picks(None),
     "cluster_std": picks(1.0, 0.0, [1.0, 2.0], 1e300), "cmap": picks("Blues", "viridis"), "colorbar": _flag,
     "coordinates": _block, "curves": _curves, "d": _json_result, "data_home": _path("data"),
@@ -327,8 +342,8 @@ def wrong_argument(draw: Draw, name: str) -> Any:
     if name in ("labels", "coordinates", "x", "start", "steps", "bandwidth", "neighbors", "rows", "y", "W") and draw.chance(0.5):
         return draw.choose(broken_matrix, broken_square, broken_views)(draw)
     if name in ("n_jobs", "path", "folder", "data_home", "checkpoint", "rows"):
-        # Not numbers: huge numbers of threads, and files beside those of the fuzzer.
-        return draw.choose(None, 0, "two", 1.5, [1], object()) if name == "n_jobs" else draw.choose(3.5, [1], object(), b"\xff")
+        # No path that a file could be written to beside those of the fuzzer.
+        return draw.choose(None, 0, "two", 1.5, [1], object(), 2000, -1) if name == "n_jobs" else draw.choose(3.5, [1], object(), b"\xff")
     return wrong_value(draw)
 
 

@@ -30,8 +30,12 @@ import mdt_fast as mdt
 _MAY_BE_NOT_FINITE = re.compile(
     r"(score|scores|adds|score_|history\.score|seconds_left|remoteness|best_score|residuals|bandwidths.*|settings.*)$"
 )
-# Calls whose whole result may be inf: values from 0 (a sample of the set) to inf.
-_MAY_RETURN_INF = frozenset({"OperatorSet.remoteness", "MDTClustering.remoteness", "SearchResult.to_frame"})
+# Calls whose result may be inf: remoteness, sums of given numbers, and settings that are checked when they are used.
+_MAY_RETURN_INF = frozenset({
+    "OperatorSet.remoteness", "MDTClustering.remoteness", "SearchResult.to_frame", "Scoring", "Scoring.of", "Scoring.with_defaults",
+    "Trajectory.matmat", "Trajectory.matvec", "Trajectory.rmatmat", "Trajectory.rmatvec", "study.Cell.of",
+    "study.Table",
+})  # fmt: skip
 _TIMES = re.compile(r"seconds|_written")
 _TOLERANCE = {4: 1e-4, 8: 1e-9}
 
@@ -51,8 +55,10 @@ def leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, An
         elif value.dtype == object:
             inside = ((f"[{i}]", each) for i, each in enumerate(value.ravel()))
     elif sparse.issparse(value):
-        rows = sparse.csr_array(value)
-        inside = ((f".{name}", getattr(rows, name)) for name in ("indptr", "indices", "data"))
+        # As they are: SciPy reads beyond the arrays of a matrix that contradicts itself when it converts it.
+        parts = ("indptr", "indices", "data", "row", "col", "offsets", "rows", "shape")
+        held = {name: getattr(value, name) for name in parts if hasattr(value, name)}
+        inside = iter([(f".{name}", part) for name, part in held.items()])
     elif isinstance(value, Mapping):
         inside = ((f".{key}", each) for key, each in value.items())
     elif isinstance(value, (list, tuple)):

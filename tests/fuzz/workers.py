@@ -22,9 +22,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # Cases that a worker gets at a time, and after which it is replaced, so that no state accumulates.
@@ -156,75 +156,86 @@ class _Worker:
     def __init__(self, suite: str, folder: Path, cpu_limit: float, wall_limit: float) -> None:
         self._command = [sys.executable, "-m", "tests.fuzz.workers", suite, str(cpu_limit), str(wall_limit)]
         self._folder = folder
+        self._errors = folder / "stderr"
         self._process: subprocess.Popen[str] | None = None
-        self._errors: IO[bytes] | None = None
+        self._what = "start"
         self._n_done = 0
 
     def run(self, cases: list[int]) -> Iterator[Report]:
         """Run cases; every case gets a report, also if its process dies."""
         left = list(cases)
         while left:
-            process = self._started()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(json.dumps(left) + "\n")
-            process.stdin.flush()
-            what = "start"
-            for line in process.stdout:
-                if line.startswith("call "):
-                    what = line[5:].strip()
-                    continue
-                yield Report(**json.loads(line))
-                what = "start"
-                self._n_done += 1
+            self._what = "start"
+            for report in self._reports(left):
                 left.pop(0)
-                if not left:
-                    return
-            yield self._post_mortem(left.pop(0), what)
+                yield report
+            if left:
+                died = self._post_mortem(left.pop(0))
+                yield died if died.outcome == "hang" else self._confirm(died)
 
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._process.wait()
-            self._process = None
+    def _reports(self, cases: list[int]) -> Iterator[Report]:
+        """Yield the reports of a process until it has run the cases or died."""
+        process = self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(cases) + "\n")
+        process.stdin.flush()
+        left = len(cases)
+        while left and (line := process.stdout.readline()):
+            if line.startswith("call "):
+                self._what = line[5:].strip()
+                continue
+            left -= 1
+            self._n_done += 1
+            yield Report(**json.loads(line))
+            self._what = "start"
+
+    def _confirm(self, died: Report) -> Report:
+        """Run the case of a crash alone; an earlier case of the process may have damaged its memory."""
+        for _ in self._reports([died.case]):
+            return replace(died, outcome=f"{died.outcome}, not alone")
+        return self._post_mortem(died.case)
+
+    def close(self) -> int:
+        """End the process and return its exit code."""
+        if self._process is None:
+            return 0
+        # Closes the pipes; a process that still runs ends with its input.
+        with self._process as process:
+            pass
+        self._process = None
+        return process.returncode
 
     def _started(self) -> subprocess.Popen[str]:
         if self._n_done > _LIFETIME:
             self.close()
         if self._process is None:
             self._n_done = 0
-            if self._errors is not None:
-                self._errors.close()
-            self._errors = (self._folder / "stderr").open("w+b")
             path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-            environment = {**os.environ, "PYTHONPATH": path, "MDT_FAST_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-            self._process = subprocess.Popen(
-                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
-                cwd=self._folder, env={**environment, "MPLBACKEND": "agg", "OPENBLAS_NUM_THREADS": "1"},
-            )  # fmt: skip
+            threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+            settings = {"PYTHONPATH": path, "MDT_FAST_OFFLINE": "1", "MPLBACKEND": "agg", **threads}
+            with self._errors.open("wb") as errors:
+                self._process = subprocess.Popen(
+                    self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+                    cwd=self._folder, env={**os.environ, **settings},
+                )  # fmt: skip
         return self._process
 
-    def _post_mortem(self, case: int, what: str) -> Report:
-        assert self._process is not None
-        assert self._errors is not None
-        code = self._process.wait()
-        self._process = None
-        self._errors.seek(0)
-        trace = self._errors.read().decode(errors="replace")
+    def _post_mortem(self, case: int) -> Report:
+        code = self.close()
+        trace = self._errors.read_text(errors="replace")
         if code == -signal.SIGPROF or "Timeout (" in trace:
             outcome = "hang"
         else:
             outcome = signal.Signals(-code).name if code < 0 else f"exit {code}"
-        return Report(case, what, outcome, _last_frames(trace), is_fault=True)
+        return Report(case, self._what, outcome, _last_frames(trace), is_fault=True)
 
 
 def _last_frames(trace: str) -> str:
     """Return the lines of a trace that tell the cause: the panic or the innermost frames of the package."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     telling = [line for line in lines if "panicked" in line or "mdt_fast" in line or "memory allocation" in line]
-    return "\n".join([*telling[:8], *lines[-3:]])
+    return "\n".join(telling[:8]) if telling else "\n".join(lines[:4])
 
 
 def _work(suite: str, cpu_limit: float, wall_limit: float) -> None:
