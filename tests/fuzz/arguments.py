@@ -114,7 +114,9 @@ def _hostile_strategy(draw: Draw) -> Any:
     for field in dataclasses.fields(strategy):
         draw.view_names.append(field.name)
         if draw.chance(0.6):
-            options[field.name] = draw.choose(0, 1, 2, 1.0, 0.5, 10**4, 2 * 10**7, 2**32 - 1, 10**9, 10**12, math.nan, math.inf, None, "last", "right")
+            options[field.name] = draw.choose(
+                0, 1, 2, 1.0, 0.5, 10**4, 2 * 10**7, 2**32 - 1, 10**9, 10**12, math.nan, math.inf, None, "last", "right"
+            )
     return strategy(**options)
 
 
@@ -244,7 +246,8 @@ GENERATORS: dict[str, Generator] = {
     "memory_budget": picks(2**30, 0, 1, 10**6), "memory_limit": picks(None, 2**30, 2**34), "method": picks("exact"),
     "methods": picks(["AD"], ["MDT-Rand", "AD"], ["MDT-BSC"]),
     "metric": per_view(picks("euclidean", "euclidean", "cosine", "correlation", "manhattan", "precomputed")),
-    "n": counts(1, 6), "n_clusters": lambda draw: draw.choose(*(draw.n_clusters,) * 5, 2, 1, draw.n - 1, draw.n, "auto", None),
+    "n": counts(1, 6), "n_clusters": lambda draw: draw.choose(*(draw.n_clusters,) * 5, 2, 1, draw.n - 1, draw.n,
+    "auto", None),
     "n_components": counts(1, 6, None), "n_features": picks(3, 1, [2, 3], (4, 4)), "n_init": counts(1, 4),
     "n_jobs": lambda draw: draw.jobs, "n_merged": picks(0, 1, [0, 1]),
     "n_neighbors": per_view(lambda draw: draw.choose("log", "log", 1, 2, 5, max(1, draw.n - 1), draw.n, np.int64(3))),
@@ -255,18 +258,22 @@ GENERATORS: dict[str, Generator] = {
     "operator": picks("similarity", "difference"), "ops": _given_operators, "other": objects.operators,
     "path": _path("result"), "path_color": picks("crimson", "k"), "per_view": _flag, "playouts": counts(1, 30),
     "powers": picks([1], [2, 3], (1, 1), np.array([2]), range(1, 3)), "prepared": _flag,
-    "preset": picks(None, None, "published"), "probabilities": lambda draw: draw.choose(None, np.full(draw.n_views, 1 / draw.n_views)),
+    "preset": picks(None, None, "published"), "probabilities": lambda draw: draw.choose(None, np.full(draw.n_views,
+    1 / draw.n_views)),
     "progress": picks(None, False, ignore), "prr": picks({}), "prune_below": picks(0.0, 1e-3, 0.5, 1.0),
-    "prune_each_step": _flag, "quality": _quality, "random_state": Draw.random_state, "recall": picks(0.5, 0.9, 0.99, 1.0, 1e-9),
+    "prune_each_step": _flag, "quality": _quality, "random_state": Draw.random_state, "recall": picks(0.5, 0.9, 0.99,
+    1.0, 1e-9),
     "reference": picks("AD", "MDT-Rand"), "report": objects.view_report, "result": objects.result, "rows": _rows,
     "s": _unit, "sample_size": counts(2, 50, None), "seeds": picks((1, 2)), "selected": picks(None, 2, 2.5),
     "selection": objects.time_selection, "solver": picks("auto", "auto", "exact"),
-    "spread": picks(None), "start": picks(None), "step": counts(0, 2, "view 0"), "steps": lambda draw: objects.steps(draw, draw.n_views),
+    "spread": picks(None), "start": picks(None), "step": counts(0, 2, "view 0"),
+    "steps": lambda draw: objects.steps(draw, draw.n_views),
     "strategy": _strategy, "symmetrize": per_view(picks("mean", "max", "min")), "t": counts(1, 6, "auto"),
     "time_limit": _time_limit, "times": picks(range(5), np.arange(5)), "title": picks(None, "title"),
     "to": picks("uniform", 2, 3), "tol": picks(1e-3, 1e-6, 1e-12, 0.1, 0, 1), "top": counts(1, 8, None),
     "trajectories": counts(1, 12), "trajectory": objects.trajectory, "values": picks({"one": 0.5, "two": [0.1, 0.9]}),
-    "variant": picks("paper", "published"), "verbose": picks(False), "view": counts(0, 2, None), "view_slices": _view_slices,
+    "variant": picks("paper", "published"), "verbose": picks(False), "view": counts(0, 2, None),
+    "view_slices": _view_slices,
     "view_weights": _view_weights, "warn": _flag, "weighting": picks("uniform", "stationary"), "width": counts(1, 4),
     "x": _vector, "xlabel": picks("t"), "y": picks(None),
 }  # fmt: skip
@@ -339,11 +346,26 @@ def wrong_argument(draw: Draw, name: str) -> Any:
         return draw.choose(broken_views, broken_views, lambda draw: wrong_value(draw))(draw)
     if name in ("Ks", "Ps"):
         return draw.choose(lambda d: [broken_square(d)], lambda d: [square(d), broken_square(d)], wrong_value)(draw)
-    if name in ("labels", "coordinates", "x", "start", "steps", "bandwidth", "neighbors", "rows", "y", "W") and draw.chance(0.5):
+    if name in (
+        "labels",
+        "coordinates",
+        "x",
+        "start",
+        "steps",
+        "bandwidth",
+        "neighbors",
+        "rows",
+        "y",
+        "W",
+    ) and draw.chance(0.5):
         return draw.choose(broken_matrix, broken_square, broken_views)(draw)
     if name in ("n_jobs", "path", "folder", "data_home", "checkpoint", "rows"):
         # No path that a file could be written to beside those of the fuzzer.
-        return draw.choose(None, 0, "two", 1.5, [1], object(), 2000, -1) if name == "n_jobs" else draw.choose(3.5, [1], object(), b"\xff")
+        return (
+            draw.choose(None, 0, "two", 1.5, [1], object(), 2000, -1)
+            if name == "n_jobs"
+            else draw.choose(3.5, [1], object(), b"\xff")
+        )
     return wrong_value(draw)
 
 
@@ -363,11 +385,17 @@ def wrong_value(draw: Draw) -> Any:
 
 
 _WRONG: tuple[Any, ...] = (
-    None, "", "nonsense", "auto", "log", "3", "\0", "\ud800", b"bytes", True, False, Ellipsis, NotImplemented, object(), int, len,
-    0, -1, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**9, 10**12, -(2**63), 10**30, 10**400,
+    None, "", "nonsense", "auto", "log", "3", "\0", "\ud800", b"bytes", True, False, Ellipsis, NotImplemented,
+    object(), int, len,
+    0, -1, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**9, 10**12, -(2**63), 10**30,
+    10**400,
     0.0, -0.0, 1.5, -1.5, 5e-324, 1e-300, 1.7e308, -1.7e308, math.nan, math.inf, -math.inf, 2j,
-    Decimal("0.5"), Fraction(1, 3), np.float64("nan"), np.float16(2.0), np.int8(-1), np.uint64(2**64 - 1), np.bool_(True),
-    np.str_("auto"), np.datetime64("2026-01-01"), np.timedelta64(1, "s"), np.array(3), np.array([]), np.array([1, 2]), np.array("a"),
-    np.ones((2, 2, 2)), np.array([None]), np.array([[np.nan]]), [], (), {}, set(), [1], [1, 2, 3], ["a", "b"], [[1], [1, 2]], [None],
-    {"camera": 1}, {1: 2}, {"a": None}, range(3), range(10**12), slice(None), slice(0, 1), memoryview(b"abc"), frozenset({1}), Exception("x"),
+    Decimal("0.5"), Fraction(1, 3), np.float64("nan"), np.float16(2.0), np.int8(-1), np.uint64(2**64 - 1),
+    np.bool_(True),
+    np.str_("auto"), np.datetime64("2026-01-01"), np.timedelta64(1, "s"), np.array(3), np.array([]), np.array([1, 2]),
+    np.array("a"),
+    np.ones((2, 2, 2)), np.array([None]), np.array([[np.nan]]), [], (), {}, set(), [1], [1, 2, 3], ["a", "b"], [[1],
+    [1, 2]], [None],
+    {"camera": 1}, {1: 2}, {"a": None}, range(3), range(10**12), slice(None), slice(0, 1), memoryview(b"abc"),
+    frozenset({1}), Exception("x"),
 )  # fmt: skip

@@ -1,7 +1,9 @@
 """Which errors and warnings are answers, and which are faults.
 
-An answer is a MemoryError, an OSError about a path, or a ValueError or TypeError that names an argument: a parameter of the
-function that was called, or a view or column that was given. Anything else is a fault, for example an IndexError, a panic
+An answer is a MemoryError, an OSError about a path, or a ValueError or TypeError that names an argument: a parameter of
+the
+function that was called, or a view or column that was given. Anything else is a fault, for example an IndexError, a
+panic
 of the core, or a message of NumPy about an array that the caller does not know.
 """
 
@@ -17,7 +19,9 @@ _PATH_ARGUMENTS = frozenset({"path", "folder", "data_home", "checkpoint", "rows"
 _WARNING_MODULES = ("mdt_fast",)
 
 
-def fault_of(error: BaseException, arguments: Iterable[str], views: Iterable[str], *, looks_up: bool = False) -> str | None:
+def fault_of(
+    error: BaseException, arguments: Iterable[str], views: Iterable[str], *, looks_up: bool = False
+) -> str | None:
     """Return the kind of fault that an error is, or None if it is an answer.
 
     Parameters
@@ -38,7 +42,8 @@ def fault_of(error: BaseException, arguments: Iterable[str], views: Iterable[str
     arguments = list(arguments)
     if isinstance(error, OSError) and _PATH_ARGUMENTS & set(arguments):
         return None
-    # Subclasses such as UnicodeEncodeError and LinAlgError come from below; NotFittedError is scikit-learn's convention.
+    # Subclasses such as UnicodeEncodeError and LinAlgError come from below; NotFittedError is scikit-learn's
+    # convention.
     accepted = (ValueError, TypeError, *((KeyError, IndexError) if looks_up else ()))
     if kind not in accepted and name not in ("NotFittedError", "FileError"):
         return f"raised {name}"
@@ -54,7 +59,9 @@ def _names(message: str, name: str) -> bool:
     word = rf"(?<![\w.]){re.escape(name)}"
     if len(name) >= _SHORT:
         return re.search(rf"{word}(?!\w)", message) is not None
-    return re.search(rf"{word}(?:[:=,\[]| \(| has \d)|'{re.escape(name)}'|Input {re.escape(name)}\b", message) is not None
+    return (
+        re.search(rf"{word}(?:[:=,\[]| \(| has \d)|'{re.escape(name)}'|Input {re.escape(name)}\b", message) is not None
+    )
 
 
 def is_documented(warning: Warning) -> bool:

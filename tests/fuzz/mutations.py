@@ -24,16 +24,21 @@ from .originals import N, dense, originals
 # Size of what a bomb expands to: above any memory that a file of this size may take, below the limit of a worker.
 BOMB = 768 * 2**20
 ODD_NAMES = (
-    "", " ", ".", "..", "../x", "/etc/passwd", "a/b", "a\\b", "=1+1", "+1", "-1", "@x", "\0", "\x1b[31m", "\r\n", "\ufffe", "\u202e",
-    "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "<script>alert(1)</script>", "'\"", "x" * 5000, "nan", "0", "index", "X",
+    "", " ", ".", "..", "../x", "/etc/passwd", "a/b", "a\\b", "=1+1", "+1", "-1", "@x", "\0", "\x1b[31m", "\r\n",
+    "\ufffe", "\u202e",
+    "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "<script>alert(1)</script>", "'\"", "x" * 5000, "nan",
+    "0", "index", "X",
 )  # fmt: skip
 ODD_CELLS = (
-    "", " ", "nan", "NaN", "inf", "-inf", "1e400", "1e-400", "0x10", "1_000", "1,5", "1;5", "١٢", "True", "None", "9" * 400, "=1+1", '"', "'",
+    "", " ", "nan", "NaN", "inf", "-inf", "1e400", "1e-400", "0x10", "1_000", "1,5", "1;5", "١٢", "True", "None",
+    "9" * 400, "=1+1", '"', "'",
     "2026-01-01", "\0", "\ufeff", "\ud7ff", "a" * 3000, "-", "+", ".", "e", "1e", "--1", "1 2",
 )  # fmt: skip
 ODD_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2, 10**3, 2**31, 2**53, 2**63, 2**64, 10**30, -(2**63), 0.5, -0.5, 1e-320, 1.7e308, "", "inf", "-inf", "nan",
-    "x", "\0", "0", [], {}, [[]], [None], [0], [0, 1], [1e400], {"a": 1}, [[0.5, 0.5]], [[1.0, 0.0], [0.0]], "A" * 2000, float("nan"), float("inf"),
+    None, True, False, 0, 1, -1, 2, 10**3, 2**31, 2**53, 2**63, 2**64, 10**30, -(2**63), 0.5, -0.5, 1e-320, 1.7e308,
+    "", "inf", "-inf", "nan",
+    "x", "\0", "0", [], {}, [[]], [None], [0], [0, 1], [1e400], {"a": 1}, [[0.5, 0.5]], [[1.0, 0.0], [0.0]],
+    "A" * 2000, float("nan"), float("inf"),
 )  # fmt: skip
 
 
@@ -48,7 +53,20 @@ def change_bytes(draw: Draw, content: bytes) -> bytes:
             break
         size, place = len(changed), draw.integer(0, len(changed) - 1)
         length = draw.choose(1, 2, 4, 8, 64, size // 4)
-        kind = draw.choose("truncate", "flip", "flip", "byte", "insert", "delete", "repeat", "zeros", "ones", "number", "append", "swap")
+        kind = draw.choose(
+            "truncate",
+            "flip",
+            "flip",
+            "byte",
+            "insert",
+            "delete",
+            "repeat",
+            "zeros",
+            "ones",
+            "number",
+            "append",
+            "swap",
+        )
         if kind == "truncate":
             del changed[place:]
         elif kind == "flip":
@@ -82,7 +100,9 @@ def change_text(draw: Draw, content: bytes, separator: str) -> bytes:
     lines = [line.split(separator) for line in content.decode().splitlines()]
     for _ in range(draw.choose(1, 1, 2, 5)):
         row, column = draw.integer(0, len(lines) - 1), draw.integer(0, len(lines[0]) - 1)
-        kind = draw.choose("cell", "cell", "name", "name", "no line", "line", "short", "long", "column", "same name", "blank")
+        kind = draw.choose(
+            "cell", "cell", "name", "name", "no line", "line", "short", "long", "column", "same name", "blank"
+        )
         if kind == "cell":
             lines[row][min(column, len(lines[row]) - 1)] = draw.choose(*ODD_CELLS)
         elif kind == "name":
@@ -126,7 +146,9 @@ def _gzip_bomb() -> bytes:
     line = b"1," * 5000 + b"1\n"
     packer = zlib.compressobj(1, wbits=31)
     header = b",".join(b"c%d" % i for i in range(5001)) + b"\n"
-    return b"".join([packer.compress(header), *(packer.compress(line) for _ in range(BOMB // len(line))), packer.flush()])
+    return b"".join(
+        [packer.compress(header), *(packer.compress(line) for _ in range(BOMB // len(line))), packer.flush()]
+    )
 
 
 # NumPy
@@ -135,17 +157,28 @@ def _gzip_bomb() -> bytes:
 def lying_npy(draw: Draw) -> bytes:
     """Return an array whose header does not describe what follows."""
     shape = draw.choose(
-        f"({N}, 4)", "(10**12, 4)", "(1000000000000, 4)", f"(-{N}, 4)", "(9223372036854775807, 2)", "(4294967296, 4294967296)", f"({N},)",
-        "()", "(0, 4)", f"({N}, 0)", f"({N}, 2, 2)", "(2.0, 4)", "None", "('a',)", f"({N}, 4" + ",1" * 70 + ")", "(True, 4)", "(1, 48)",
+        f"({N}, 4)", "(10**12, 4)", "(1000000000000, 4)", f"(-{N}, 4)", "(9223372036854775807, 2)",
+        "(4294967296, 4294967296)", f"({N},)",
+        "()", "(0, 4)", f"({N}, 0)", f"({N}, 2, 2)", "(2.0, 4)", "None", "('a',)", f"({N}, 4" + ",1" * 70 + ")",
+        "(True, 4)", "(1, 48)",
     )  # fmt: skip
     descr = draw.choose(
-        "'<f8'", "'<f8'", "'>f8'", "'<f4'", "'|O'", "'<U1000000000'", "'<i8'", "'|S0'", "'|V8'", "[('a', '<f8')]", "'<M8[ns]'", "'<c16'",
+        "'<f8'", "'<f8'", "'>f8'", "'<f4'", "'|O'", "'<U1000000000'", "'<i8'", "'|S0'", "'|V8'", "[('a', '<f8')]",
+        "'<M8[ns]'", "'<c16'",
         "'f99'", "'|b1'", "'<f2'", "[('a', '|O')]", "None", "'<f8' * 3",
     )  # fmt: skip
     order = draw.choose("False", "True", "2", "None")
     header = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"
     if draw.chance(0.1):
-        header = draw.choose("(" * 3000, "{'descr': ", "__import__('os')", "[" * 500 + "]" * 500, "{}", "'" + "a" * 70000 + "'", "1" + "+1" * 5000)
+        header = draw.choose(
+            "(" * 3000,
+            "{'descr': ",
+            "__import__('os')",
+            "[" * 500 + "]" * 500,
+            "{}",
+            "'" + "a" * 70000 + "'",
+            "1" + "+1" * 5000,
+        )
     text = header.encode("latin-1") + b"\n"
     version = draw.choose(b"\1\0", b"\1\0", b"\2\0", b"\3\0", b"\4\0", b"\0\0")
     length = draw.choose(len(text), len(text), len(text), len(text), 0, 65535, 2**32 - 1)
@@ -157,7 +190,9 @@ def lying_npz(draw: Draw) -> bytes:
     """Return an archive with odd members, with a sparse matrix that contradicts itself, or with a bomb."""
     kind = draw.choose("members", "members", "sparse", "sparse", "sizes", "bomb" if draw.chance(0.05) else "members")
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", draw.choose(zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED), compresslevel=1) as archive:
+    with zipfile.ZipFile(
+        buffer, "w", draw.choose(zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED), compresslevel=1
+    ) as archive:
         if kind == "sparse":
             for name, value in _sparse_arrays(draw).items():
                 archive.writestr(zipfile.ZipInfo(f"{name}.npy"), _npy(value))
@@ -165,8 +200,12 @@ def lying_npz(draw: Draw) -> bytes:
             archive.writestr(zipfile.ZipInfo("camera.npy"), _zeros(), zipfile.ZIP_DEFLATED, 1)
         else:
             for _ in range(draw.integer(0, 4)):
-                name = draw.choose("camera", "scanner", "kind", *ODD_NAMES) + draw.choose(".npy", ".npy", ".npy", "", ".txt")
-                array = draw.choose(dense(), np.array(["a"] * N), np.array(3), np.arange(N), dense()[:5], dense() + 1j, dense() * np.nan)
+                name = draw.choose("camera", "scanner", "kind", *ODD_NAMES) + draw.choose(
+                    ".npy", ".npy", ".npy", "", ".txt"
+                )
+                array = draw.choose(
+                    dense(), np.array(["a"] * N), np.array(3), np.arange(N), dense()[:5], dense() + 1j, dense() * np.nan
+                )
                 content = draw.choose(_npy(array), _npy(array), _npy(array), lying_npy(draw), b"", b"text")
                 archive.writestr(zipfile.ZipInfo(name), content)
     content = buffer.getvalue()
@@ -199,9 +238,15 @@ def _sparse_arrays(draw: Draw) -> dict[str, Any]:
 
     X = sparse.csr_array(np.abs(dense()))
     arrays: dict[str, Any] = {
-        "format": np.array(draw.choose("csr", "csr", "csr", "csc", "coo", "bsr", "dia", "xyz", b"csr", "dok"), dtype=None),
-        "shape": np.array(draw.choose(X.shape, X.shape, (N, 2), (10**9, 4), (-1, 4), (N,), (N, 2, 2), (10**12, 10**12), (2.5, 4))),
-        "data": draw.choose(X.data, X.data, X.data[:3], X.data * np.nan, X.data + 1j, np.array(["a"] * X.nnz), X.data[:, np.newaxis]),
+        "format": np.array(
+            draw.choose("csr", "csr", "csr", "csc", "coo", "bsr", "dia", "xyz", b"csr", "dok"), dtype=None
+        ),
+        "shape": np.array(
+            draw.choose(X.shape, X.shape, (N, 2), (10**9, 4), (-1, 4), (N,), (N, 2, 2), (10**12, 10**12), (2.5, 4))
+        ),
+        "data": draw.choose(
+            X.data, X.data, X.data[:3], X.data * np.nan, X.data + 1j, np.array(["a"] * X.nnz), X.data[:, np.newaxis]
+        ),
         "indices": X.indices.astype(draw.choose("i4", "i4", "i8", "f8", "u1")),
         "indptr": X.indptr.astype(draw.choose("i4", "i4", "i8", "f8")),
         "row": np.repeat(np.arange(N), 4),
@@ -211,7 +256,9 @@ def _sparse_arrays(draw: Draw) -> dict[str, Any]:
     for name in ("indices", "indptr", "row"):
         if draw.chance(0.4):
             arrays[name] = arrays[name].copy()
-            arrays[name][draw.integer(0, len(arrays[name]) - 1)] = draw.choose(-1, 4, 10**8, 2**30) % 200 if arrays[name].dtype == "u1" else draw.choose(-1, 4, 10**8)
+            arrays[name][draw.integer(0, len(arrays[name]) - 1)] = (
+                draw.choose(-1, 4, 10**8, 2**30) % 200 if arrays[name].dtype == "u1" else draw.choose(-1, 4, 10**8)
+            )
     if draw.chance(0.2):
         del arrays[draw.choose(*arrays)]
     return arrays
@@ -229,13 +276,26 @@ def change_hdf5(draw: Draw, path: Path) -> None:
         file.visit(places.append)
         for _ in range(draw.choose(1, 1, 2, 3)):
             place = draw.choose(*places)
-            # An earlier change may have removed it, or have put a link on its way.
-            with suppress(KeyError, OSError, RuntimeError):
+            # An earlier change may have removed it or put a link on its way, and HDF5 refuses some changes.
+            with suppress(KeyError, OSError, RuntimeError, ValueError, TypeError):
                 _change_element(draw, h5py, file, place)
 
 
 def _change_element(draw: Draw, h5py: Any, file: Any, place: str) -> None:
-    kind = draw.choose("delete", "attribute", "attribute", "no attribute", "replace", "replace", "values", "values", "link", "new", "huge", "group")
+    kind = draw.choose(
+        "delete",
+        "attribute",
+        "attribute",
+        "no attribute",
+        "replace",
+        "replace",
+        "values",
+        "values",
+        "link",
+        "new",
+        "huge",
+        "group",
+    )
     element = file[place]
     attributes = dict(element.attrs)
     if kind == "delete":
@@ -246,24 +306,31 @@ def _change_element(draw: Draw, h5py: Any, file: Any, place: str) -> None:
             element.attrs.pop(name, None)
         else:
             element.attrs[name] = draw.choose(
-                "csr_matrix", "csc_matrix", "array", "dataframe", "null", "dict", "nonsense", "categorical", "string-array", 0, -1, 2.5,
-                np.array([N, 4]), np.array([10**12, 4]), np.array([N, 10**12]), np.array([-1, 4]), np.array([], "i8"), h5py.Empty("f8"), "",
+                "csr_matrix", "csc_matrix", "array", "dataframe", "null", "dict", "nonsense", "categorical",
+                "string-array", 0, -1, 2.5,
+                np.array([N, 4]), np.array([10**12, 4]), np.array([N, 10**12]), np.array([-1, 4]), np.array([], "i8"),
+                h5py.Empty("f8"), "",
             )  # fmt: skip
     elif kind == "values" and isinstance(element, h5py.Dataset) and element.dtype.kind in "iuf" and element.size:
         values = np.atleast_1d(np.asarray(element[()]))
-        values.flat[draw.integer(0, values.size - 1)] = draw.choose(0, 1, 100) if values.dtype.kind == "u" else draw.choose(-1, 10**6, 7)
+        values.flat[draw.integer(0, values.size - 1)] = (
+            draw.choose(0, 1, 100) if values.dtype.kind == "u" else draw.choose(-1, 10**6, 7)
+        )
         if values.dtype.kind == "f" and draw.chance(0.5):
             values.flat[0] = draw.choose(np.nan, np.inf)
         element[...] = values.reshape(element.shape)
     elif kind == "link":
         del file[place]
         file[place] = draw.choose(
-            h5py.SoftLink("/"), h5py.SoftLink(f"/{place}"), h5py.SoftLink("/nowhere"), h5py.ExternalLink("/etc/passwd", "/"),
+            h5py.SoftLink("/"), h5py.SoftLink(f"/{place}"), h5py.SoftLink("/nowhere"), h5py.ExternalLink("/etc/passwd",
+            "/"),
             h5py.ExternalLink("missing.h5", "/X"),
         )  # fmt: skip
     elif kind == "new":
         parent = element if isinstance(element, h5py.Group) else element.parent
-        name = draw.choose(*(name for name in ODD_NAMES if name.strip("./\0 ") and "/" not in name and "\0" not in name))
+        name = draw.choose(
+            *(name for name in ODD_NAMES if name.strip("./\0 ") and "/" not in name and "\0" not in name)
+        )
         if name not in parent:
             parent.create_dataset(name, data=dense())
     elif kind in ("replace", "huge", "group"):
@@ -272,12 +339,15 @@ def _change_element(draw: Draw, h5py: Any, file: Any, place: str) -> None:
             made = file.create_group(place)
         elif kind == "huge":
             # No storage: reading it gives zeros.
-            made = file.create_dataset(place, shape=draw.choose((10**6, 10**6), (N, 10**8), (10**9,), (10**8, 4)), dtype="f8", chunks=True)
+            made = file.create_dataset(
+                place, shape=draw.choose((10**6, 10**6), (N, 10**8), (10**9,), (10**8, 4)), dtype="f8", chunks=True
+            )
         else:
             made = file.create_dataset(
                 place,
                 data=draw.choose(
-                    dense(), dense()[:5], np.arange(N), np.float64(1), "text", np.array([b"a"] * N), dense()[np.newaxis], np.arange(0), dense() > 0,
+                    dense(), dense()[:5], np.arange(N), np.float64(1), "text", np.array([b"a"] * N),
+                    dense()[np.newaxis], np.arange(0), dense() > 0,
                     dense() + 1j, np.arange(N * 4, dtype="u8"), h5py.Empty("f8"),
                 ),
             )  # fmt: skip
@@ -318,8 +388,17 @@ def odd_parquet(draw: Draw, path: Path) -> None:
     names = [draw.choose("sample", "kind", "x", f"feature {i}", *ODD_NAMES) for i in range(len(chosen))]
     table = pa.table([columns[kind]() for kind in chosen], names=names)
     if draw.chance(0.4):
-        index = draw.choose(names[:1], ["nowhere"], [{"kind": "range", "start": 0, "stop": draw.choose(N, 10**9), "step": draw.choose(1, 0)}], 3)
-        pandas = {"index_columns": index, "columns": draw.choose([], [{"name": "x"}], None), "column_indexes": draw.choose([], [{}])}
+        index = draw.choose(
+            names[:1],
+            ["nowhere"],
+            [{"kind": "range", "start": 0, "stop": draw.choose(N, 10**9), "step": draw.choose(1, 0)}],
+            3,
+        )
+        pandas = {
+            "index_columns": index,
+            "columns": draw.choose([], [{"name": "x"}], None),
+            "column_indexes": draw.choose([], [{}]),
+        }
         table = table.replace_schema_metadata({"pandas": json.dumps(pandas)})
     pq.write_table(table, path)
 
@@ -358,7 +437,10 @@ def _change_node(draw: Draw, document: Any) -> None:
         parent.insert(int(key), parent[key])
     elif kind == "packed" and isinstance(parent, dict) and "labels" in parent:
         # Labels of a checkpoint: a length and packed numbers, of which each may lie.
-        parent["labels"] = [draw.choose(0, 1, -1, N, 2 * N, 10**9, "x"), _packed(draw.choose(0, 1, N, 4 * N, 8 * N, 2**20))]
+        parent["labels"] = [
+            draw.choose(0, 1, -1, N, 2 * N, 10**9, "x"),
+            _packed(draw.choose(0, 1, N, 4 * N, 8 * N, 2**20)),
+        ]
     else:
         parent[key] = draw.choose(*ODD_VALUES)
 

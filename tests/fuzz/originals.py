@@ -105,7 +105,7 @@ def study_rows() -> bytes:
 def originals(suffix: str) -> tuple[bytes, ...]:
     """Return valid files with a suffix."""
     makers: dict[str, Callable[[], list[bytes]]] = {
-        ".npy": lambda: [_saved(lambda f: np.save(f, X)) for X in (dense(), dense().astype("f4").T.copy().T)],
+        ".npy": lambda: [_saved(lambda f, X=X: np.save(f, X)) for X in (dense(), dense().astype("f4").T.copy().T)],
         ".npz": lambda: [
             _saved(lambda f: np.savez(f, camera=dense(), scanner=dense()[:, :2], kind=np.array(KINDS))),
             _saved(lambda f: np.savez_compressed(f, camera=dense(), scanner=dense()[:, :2], kind=np.arange(N))),
@@ -130,7 +130,14 @@ def originals(suffix: str) -> tuple[bytes, ...]:
     return tuple(makers[suffix]())
 
 
-_SPARSE_FORMS: tuple[Any, ...] = (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, sparse.dia_matrix, sparse.bsr_array)
+_SPARSE_FORMS: tuple[Any, ...] = (
+    sparse.csr_matrix,
+    sparse.csc_array,
+    sparse.coo_array,
+    sparse.dia_matrix,
+    sparse.bsr_array,
+)
 FORMATS = (
-    ".npy", ".npz", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".h5ad", ".h5mu", "checkpoint.json", "result.json", "rows.csv",
+    ".npy", ".npz", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".h5ad", ".h5mu", "checkpoint.json",
+    "result.json", "rows.csv",
 )  # fmt: skip

@@ -158,8 +158,10 @@ def broken_matrix(draw: Draw) -> Any:
     holes = X.copy()
     holes[draw.integer(0, n - 1), draw.integer(0, d - 1)] = draw.choose(np.nan, np.inf, -np.inf)
     kind = draw.choose(
-        "hole", "hole", "sparse hole", "3-D", "1-D", "0-D", "no rows", "no columns", "one row", "text", "object", "complex",
-        "datetime", "frame of text", "frame of dates", "ragged", "generator", "mask", "file name", "sparse lies", "sparse lies",
+        "hole", "hole", "sparse hole", "3-D", "1-D", "0-D", "no rows", "no columns", "one row", "text", "object",
+        "complex",
+        "datetime", "frame of text", "frame of dates", "ragged", "generator", "mask", "file name", "sparse lies",
+        "sparse lies",
         "None", "rows missing", "bytes", "nested list", "iterator of rows", "set", "recursive",
     )  # fmt: skip
     simple: dict[str, Callable[[], Any]] = {

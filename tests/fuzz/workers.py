@@ -1,8 +1,10 @@
 """A pool of worker processes that run numbered cases, so that a crash or a hang costs one case.
 
-A worker reports every case before it runs, what it is about to call, and the outcome. If the process dies, the case that
+A worker reports every case before it runs, what it is about to call, and the outcome. If the process dies, the case
+that
 it last reported is the cause. Limits of a case: CPU time (SIGPROF), elapsed time (faulthandler, which needs neither the
-GIL nor a live main thread) and address space (RLIMIT_AS). A case depends on its number only, so the worker that replaces a
+GIL nor a live main thread) and address space (RLIMIT_AS). A case depends on its number only,
+so the worker that replaces a
 dead one continues with the next case.
 """
 
@@ -32,7 +34,8 @@ _BATCH = 20
 _LIFETIME = 1500
 _MEMORY = 4 * 2**30
 
-# A suite is a module with `run_case(case, announce)`: it returns the name of what was called and, for a fault, its kind and
+# A suite is a module with `run_case(case, announce)`: it returns the name of what was called and, for a fault, its kind
+# and
 # detail. `announce` tells what is about to be called.
 Announce = Callable[[str], None]
 

@@ -3,7 +3,8 @@
     python -m tests.reliability.interrupts                   # the whole table
     python -m tests.reliability.interrupts --only embed --trials 10
 
-The parent sends SIGINT, because a thread of the same process could not do so while a call holds the GIL. CPU time is that
+The parent sends SIGINT, because a thread of the same process could not do so while a call holds the GIL. CPU time is
+that
 of the interrupted process between the signal and KeyboardInterrupt; on an idle machine it is the elapsed time, since
 everything runs on one thread.
 """
