@@ -21,7 +21,7 @@ from .arguments import draw_arguments
 from .draw import Draw
 from .errors import fault_of, is_documented
 from .objects import instance
-from .promises import BrokenPromiseError, check_result, check_round_trips, compare, digest
+from .promises import BrokenPromiseError, check_independence, check_result, check_round_trips, compare, digest
 from .targets import Target, all_targets
 from .workers import Announce, Report
 
@@ -113,6 +113,8 @@ def run_case(case: int, announce: Announce, *, loud: bool = False) -> Report:
             print("->", reprlib.repr(value))
         if "plot" in name:
             _close_figures()
+        if first.draw.must_refuse and not name.startswith("Trajectory."):
+            return report("accepted what is wrong", first.draw.must_refuse)
         for each in caught:
             if not is_documented(each.message) and "mdt_fast" in each.filename:
                 return report("undocumented warning", f"{each.category.__name__}: {each.message}"[:300])
@@ -125,6 +127,8 @@ def run_case(case: int, announce: Announce, *, loud: bool = False) -> Report:
                     second = Call(case, _JOBS[1])
                     second.prepare()
                     compare(digest(value), digest(second.run()), "second run at another number of threads")
+                if name == "build_operators" or name.endswith(".fit"):
+                    check_independence(value, first.arguments.get("X", first.arguments.get("Xs")))
         except BrokenPromiseError as broken:
             return report("broken promise", str(broken))
         except BaseException as error:

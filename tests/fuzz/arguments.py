@@ -342,6 +342,9 @@ def _draw_argument(draw: Draw, target: Target, name: str, parameter: inspect.Par
 def wrong_argument(draw: Draw, name: str) -> Any:
     """Return a value that a parameter of this name should refuse, or might."""
     draw.repeatable &= name not in ("random_state", "time_limit")
+    if name == "y" and draw.chance(0.5):
+        draw.must_refuse = draw.must_refuse or "a 2-D y"
+        return numbers(draw, draw.n, 2)
     if name in ("X", "Xs", "Xs_new", "features", "affinities"):
         return draw.choose(broken_views, broken_views, lambda draw: wrong_value(draw))(draw)
     if name in ("Ks", "Ps"):

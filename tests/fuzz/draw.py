@@ -31,6 +31,10 @@ class Draw:
         Number of samples.
     view_names : list of str
         Names of views and columns that were drawn; an error may name one instead of an argument.
+    must_refuse : str
+        What was drawn that no call may accept; empty if nothing was.
+    broken : str
+        Kind of the last broken matrix; it has to be refused only where it is a view.
     repeatable : bool
         Whether a second run has to give the same bits; False after a choice such as ``random_state=None``.
     """
@@ -43,6 +47,8 @@ class Draw:
         self.n_clusters = min(int(self.rng.integers(2, 6)), max(2, self.n - 1))
         self.n_views = self.choose(1, 2, 2, 2, 3)
         self.view_names: list[str] = []
+        self.must_refuse = ""
+        self.broken = ""
         self.repeatable = True
         self.folder = Path.cwd()
 

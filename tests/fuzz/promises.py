@@ -6,6 +6,7 @@ in range     labels, indices, confidences and scores are within their bounds
 repeatable   the same bits again, at another number of threads
 round trip   pickle, copy and JSON give the same bits
 no change    arguments are as they were
+independent  a fitted object does not change with the arrays that it was given
 """
 
 from __future__ import annotations
@@ -131,6 +132,31 @@ def check_round_trips(value: Any) -> None:
     if isinstance(value, mdt.SearchResult):
         text = json.dumps(value.to_dict(), allow_nan=False)
         compare(before, digest(mdt.SearchResult.from_dict(json.loads(text), value.operators)), "to_dict and from_dict")
+
+
+def check_independence(value: Any, views: Any) -> None:
+    """Overwrite the dense views of a fitted object; raise if its answers on new samples change.
+
+    An object that refuses to answer after that has noticed the change, which is right, too.
+    """
+    given = (
+        dict(views)
+        if isinstance(views, dict)
+        else dict(enumerate(views if isinstance(views, (list, tuple)) else [views]))
+    )
+    ask = next((getattr(value, name) for name in ("new_rows", "transform", "predict") if hasattr(value, name)), None)
+    if ask is None or not all(isinstance(X, np.ndarray) and X.ndim == 2 and X.flags.writeable for X in given.values()):
+        return
+    rows = {key: X[:3].copy() for key, X in given.items()}
+    new = rows if isinstance(views, dict) else list(rows.values())
+    try:
+        before = digest(ask(new))
+        for X in given.values():
+            X[...] = X[::-1].copy()
+        after = digest(ask(new))
+    except (ValueError, TypeError):
+        return
+    compare(before, after, "overwriting the views after the call")
 
 
 def _parts(value: Any, depth: int = 0) -> Iterator[Any]:

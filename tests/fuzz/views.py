@@ -7,6 +7,7 @@ same view.
 from __future__ import annotations
 
 import datetime
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -151,8 +152,30 @@ def views(draw: Draw, n: int | None = None) -> Any:
     return tuple(each) if form == "tuple" else each
 
 
+# Kinds of broken matrices that are wrong as a view of any function; others, such as one row, may be right for some.
+_NEVER_VIEWS = frozenset({
+    "hole", "sparse hole", "text", "object", "complex", "datetime", "frame of text", "frame of dates", "ragged", "mask",
+    "recursive",
+})  # fmt: skip
+
+
 def broken_matrix(draw: Draw) -> Any:
     """Return a view that has to be refused, or that is accepted only by luck."""
+    kind, X = _broken_matrix(draw)
+    if kind in _NEVER_VIEWS or (kind == "sparse lies" and not _is_consistent(X)):
+        draw.broken = kind
+    return X
+
+
+def _is_consistent(X: Any) -> bool:
+    try:
+        X.check_format(full_check=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _broken_matrix(draw: Draw) -> tuple[str, Any]:
     n, d = draw.n, draw.integer(1, 4)
     X = numbers(draw, n, d)
     holes = X.copy()
@@ -191,13 +214,13 @@ def broken_matrix(draw: Draw) -> Any:
         "recursive": _recursive_list,
     }
     if kind in simple:
-        return simple[kind]()
+        return kind, simple[kind]()
     import pandas as pd
 
     column: Any = ["a"] * n if kind == "frame of text" else [datetime.datetime(2026, 1, 1)] * n
     table = pd.DataFrame({"column 0": X[:, 0], "column 1": column})
     draw.view_names += list(table.columns)
-    return table
+    return kind, table
 
 
 def _recursive_list() -> list[Any]:
@@ -237,8 +260,11 @@ def lying_sparse(draw: Draw, X: NDArray[np.float64]) -> Any:
 
 def broken_views(draw: Draw) -> Any:
     """Return views of which at least one has to be refused, or that do not fit together."""
+    draw.broken = ""
     bad = broken_matrix(draw)
-    form = draw.choose("bare", "list", "list", "dict", "empty", "same name", "two frames", "object")
+    form = draw.choose("bare", "list", "list", "dict", "empty", "same name", "two frames", "object", "scverse")
+    if form in ("bare", "list", "dict"):
+        draw.must_refuse = draw.must_refuse or draw.broken
     if form == "bare":
         return bad
     if form == "list":
@@ -256,7 +282,20 @@ def broken_views(draw: Draw) -> Any:
 
         first = pd.DataFrame(numbers(draw, draw.n, 2), columns=["a", "b"])
         return {"camera": first, "scanner": first.sample(frac=1.0, random_state=1)}
+    if form == "scverse":
+        return _annotated(draw)
     return draw.choose(object(), 3, 2.5, True, "views.npz", b"PK", Ellipsis, dict, range(draw.n))
+
+
+def _annotated(draw: Draw) -> Any:
+    """Return an object of anndata or mudata, which is no array but can be iterated over."""
+    import anndata
+    import mudata
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells = anndata.AnnData(numbers(draw, draw.n, 3))
+        return draw.choose(cells, [cells, cells], mudata.MuData({"rna": cells, "protein": cells.copy()}))
 
 
 def square(draw: Draw) -> Any:

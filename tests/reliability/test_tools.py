@@ -22,12 +22,12 @@ def test_operations_have_different_names():
 
 
 def test_interrupt_of_one_operation_is_measured():
-    operation = next(each for each in OPERATIONS if each.name.startswith("quality.persistence"))
+    operation = next(each for each in OPERATIONS if each.target == "datasets.make_multiview_blobs")
     found = interrupts.measure(operation, 1, random.Random(0))
     assert found.fault is None
     assert len(found.cpu) == len(found.wall) == 1
     assert found.wall[0] > 0
-    assert "quality.persistence" in interrupts.row(found)
+    assert "make_multiview_blobs" in interrupts.row(found)
 
 
 def test_a_late_interrupt_is_a_fault():
