@@ -26,8 +26,6 @@ from .views import broken_matrix, broken_square, broken_views, frame, matrix, nu
 
 OMITTED = object()
 Generator = Callable[[Draw], Any]
-# Share of parameters with a default that are not passed.
-_OMITTED_SHARE = 0.6
 
 
 def halved(distances: Any) -> Any:
@@ -328,7 +326,7 @@ def draw_arguments(draw: Draw, target: Target) -> dict[str, Any]:
 
 def _draw_argument(draw: Draw, target: Target, name: str, parameter: inspect.Parameter) -> Any:
     # Drawn in any case, so that the other arguments do not depend on it.
-    omitted = draw.chance(_OMITTED_SHARE) and parameter.default is not inspect.Parameter.empty
+    omitted = draw.chance(draw.omitted_share) and parameter.default is not inspect.Parameter.empty
     if omitted:
         draw.repeatable &= name != "random_state" or parameter.default is not None
         return OMITTED

@@ -29,6 +29,8 @@ class Draw:
     ----------
     n : int
         Number of samples.
+    omitted_share : float
+        Share of the parameters with a default that are not passed.
     view_names : list of str
         Names of views and columns that were drawn; an error may name one instead of an argument.
     must_refuse : str
@@ -43,6 +45,7 @@ class Draw:
         self.rng = np.random.default_rng([20261118, case])
         self.jobs = jobs
         self.is_clean = self.chance(_CLEAN_CASES)
+        self.omitted_share = self.choose(0.3, 0.6, 0.85)
         self.n = self.choose(2, 3, 5, 8, 12, 12, 12, 20, 20, 30, 30, 30, 50, 50, 120)
         self.n_clusters = min(int(self.rng.integers(2, 6)), max(2, self.n - 1))
         self.n_views = self.choose(1, 2, 2, 2, 3)

@@ -25,7 +25,7 @@ EXCLUDED = {
 _OPERATORS = {"OperatorSet": ("__getitem__", "__len__", "__repr__"), "Trajectory": ("__matmul__", "__repr__")}
 # Relative frequencies of the packages; 1 if not named. Pictures are slow, and downloads need files.
 _WEIGHTS = {"datasets.fetch": 0.05, "datasets": 0.3, "plot": 0.15, "study": 0.2, "baselines": 0.4, "strategies": 0.3}
-_HEAVY = {"build_operators": 6.0, "search": 4.0, "embed": 3.0, "k_means": 3.0, "nearest_neighbors": 3.0,
+_HEAVY = {"build_operators": 6.0, "search": 8.0, "embed": 3.0, "k_means": 3.0, "nearest_neighbors": 3.0,
           "MDTClustering.fit": 4.0, "MDT.fit": 3.0, "select_time": 2.0, "OperatorSet.from_affinities": 2.0,
           "OperatorSet.from_transitions": 2.0, "quality.contrastive_loss": 2.0}  # fmt: skip
 

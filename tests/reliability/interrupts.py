@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .operations import OPERATIONS, Operation
+from tests.reliability.operations import OPERATIONS, Operation
 
 ROOT = Path(__file__).resolve().parents[2]
 # Largest accepted latency in seconds of CPU time.

@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.reliability.operations import labels, operators, trajectory, views
 
 import mdt_fast as mdt
-
-from .operations import labels, operators, trajectory, views
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARES = (0.01, 0.03, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 1.1)

@@ -16,6 +16,7 @@ import os
 import platform
 import string
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,11 +25,10 @@ from typing import Any, TypeVar
 
 from tests.fuzz.command import describe, summary
 from tests.fuzz.workers import Tally, run_cases
+from tests.reliability import interrupts, memory_caps
+from tests.reliability.operations import OPERATIONS
 
 import mdt_fast as mdt
-
-from . import interrupts, memory_caps
-from .operations import OPERATIONS
 
 T = TypeVar("T")
 N_CALLS, N_FILES, N_KILLS, N_TRIALS = 100_000, 20_000, 500, 5
@@ -71,14 +71,20 @@ def _outcomes(suite: str, tally: Tally) -> str:
 
 
 def _kills(count: int) -> Figure:
-    """Kill writers; `kills.run` returns the number of kills, of faults, and a text."""
-    required = "0 lost or torn files, identical results"
-    try:
-        kills: Any = import_module("tests.reliability.kills")
-    except ModuleNotFoundError:
-        return Figure("kills", "not measured", required, "Not measured.", is_reached=False)
-    found = kills.run(count)
-    return Figure("kills", f"{found.n_faults} faults in {found.n_kills:,}", required, found.text, not found.n_faults)
+    """Kill every job of `kills` at random times and at operations on files."""
+    kills: Any = import_module("tests.reliability.kills")
+    names = ("kills", "torn", "lost", "different", "stray")
+    loops = [(moments, make) for moments in ("time", "file") for make in kills.JOBS.values()]
+    rows, n_kills, n_faults = [], 0, 0
+    for moments, make in loops:
+        with tempfile.TemporaryDirectory() as folder:
+            found = kills.kill_loop(make(), Path(folder), math.ceil(count / len(loops)), moments=moments)
+        rows.append(f"| {found.job} | {moments} | " + " | ".join(str(getattr(found, name)) for name in names) + " |")
+        print(rows[-1], *found.details, sep="\n", flush=True)
+        n_kills, n_faults = n_kills + found.kills, n_faults + found.failures
+    table = [f"| job | moments | {' | '.join(names)} |", "|---" * (2 + len(names)) + "|", *rows]
+    required = "0 lost, torn or different files"
+    return Figure("kills", f"{n_faults} faults in {n_kills:,}", required, "\n".join(table), not n_faults)
 
 
 def _interrupts(scale: float) -> Figure:

@@ -7,9 +7,8 @@ import signal
 
 import pytest
 from tests.fuzz.targets import all_targets
-
-from . import interrupts, memory_caps, report
-from .operations import OPERATIONS, is_covered
+from tests.reliability import interrupts, memory_caps, report
+from tests.reliability.operations import OPERATIONS, is_covered
 
 
 def test_every_public_function_is_interrupted_or_quick():
