@@ -339,35 +339,31 @@ def _draw_argument(draw: Draw, target: Target, name: str, parameter: inspect.Par
 
 def wrong_argument(draw: Draw, name: str) -> Any:
     """Return a value that a parameter of this name should refuse, or might."""
+    draw.broken = ""
     draw.repeatable &= name not in ("random_state", "time_limit")
     if name == "y" and draw.chance(0.5):
         draw.must_refuse = draw.must_refuse or "a 2-D y"
         return numbers(draw, draw.n, 2)
-    if name in ("X", "Xs", "Xs_new", "features", "affinities"):
-        return draw.choose(broken_views, broken_views, lambda draw: wrong_value(draw))(draw)
+    if name in ("X", "Xs", "Xs_new"):
+        value = draw.choose(broken_views, broken_views, wrong_value)(draw)
+        draw.must_refuse = draw.must_refuse or draw.broken
+        return value
     if name in ("Ks", "Ps"):
         return draw.choose(lambda d: [broken_square(d)], lambda d: [square(d), broken_square(d)], wrong_value)(draw)
-    if name in (
-        "labels",
-        "coordinates",
-        "x",
-        "start",
-        "steps",
-        "bandwidth",
-        "neighbors",
-        "rows",
-        "y",
-        "W",
-    ) and draw.chance(0.5):
+    if name in _ARRAYS and draw.chance(0.5):
         return draw.choose(broken_matrix, broken_square, broken_views)(draw)
-    if name in ("n_jobs", "path", "folder", "data_home", "checkpoint", "rows"):
-        # No path that a file could be written to beside those of the fuzzer.
-        return (
-            draw.choose(None, 0, "two", 1.5, [1], object(), 2000, -1)
-            if name == "n_jobs"
-            else draw.choose(3.5, [1], object(), b"\xff")
-        )
+    if name == "n_jobs":
+        return draw.choose(None, 0, "two", 1.5, [1], object(), 2000, -1)
+    if name in _PATHS:
+        # Nothing that could be written to beside the files of the fuzzer.
+        return draw.choose(3.5, [1], object(), b"\xff")
     return wrong_value(draw)
+
+
+_ARRAYS = frozenset({
+    "features", "affinities", "labels", "coordinates", "x", "start", "steps", "bandwidth", "neighbors", "rows", "y", "W",
+})  # fmt: skip
+_PATHS = frozenset({"path", "folder", "data_home", "checkpoint", "rows"})
 
 
 def wrong_value(draw: Draw) -> Any:

@@ -36,7 +36,7 @@ class Draw:
     must_refuse : str
         What was drawn that no call may accept; empty if nothing was.
     broken : str
-        Kind of the last broken matrix; it has to be refused only where it is a view.
+        Kind of the last broken matrix, empty if it may be right somewhere; it has to be refused where it is a view.
     repeatable : bool
         Whether a second run has to give the same bits; False after a choice such as ``random_state=None``.
     """

@@ -162,8 +162,8 @@ _NEVER_VIEWS = frozenset({
 def broken_matrix(draw: Draw) -> Any:
     """Return a view that has to be refused, or that is accepted only by luck."""
     kind, X = _broken_matrix(draw)
-    if kind in _NEVER_VIEWS or (kind == "sparse lies" and not _is_consistent(X)):
-        draw.broken = kind
+    is_wrong = kind in _NEVER_VIEWS or (kind == "sparse lies" and not _is_consistent(X))
+    draw.broken = kind if is_wrong else ""
     return X
 
 
@@ -260,11 +260,10 @@ def lying_sparse(draw: Draw, X: NDArray[np.float64]) -> Any:
 
 def broken_views(draw: Draw) -> Any:
     """Return views of which at least one has to be refused, or that do not fit together."""
-    draw.broken = ""
     bad = broken_matrix(draw)
     form = draw.choose("bare", "list", "list", "dict", "empty", "same name", "two frames", "object", "scverse")
-    if form in ("bare", "list", "dict"):
-        draw.must_refuse = draw.must_refuse or draw.broken
+    if form not in ("bare", "list", "dict"):
+        draw.broken = ""
     if form == "bare":
         return bad
     if form == "list":
