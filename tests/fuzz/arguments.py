@@ -361,7 +361,8 @@ def wrong_argument(draw: Draw, name: str) -> Any:
 
 
 _ARRAYS = frozenset({
-    "features", "affinities", "labels", "coordinates", "x", "start", "steps", "bandwidth", "neighbors", "rows", "y", "W",
+    "features", "affinities", "labels", "coordinates", "x", "start", "steps", "bandwidth", "neighbors", "rows", "y",
+    "W",
 })  # fmt: skip
 _PATHS = frozenset({"path", "folder", "data_home", "checkpoint", "rows"})
 

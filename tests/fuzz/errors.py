@@ -45,7 +45,8 @@ def fault_of(
     # Subclasses such as UnicodeEncodeError and LinAlgError come from below; NotFittedError is scikit-learn's
     # convention.
     accepted = (ValueError, TypeError, *((KeyError, IndexError) if looks_up else ()))
-    if kind not in accepted and name not in ("NotFittedError", "FileError"):
+    own = isinstance(error, accepted) and kind.__module__.startswith("mdt_fast")
+    if kind not in accepted and not own and name != "NotFittedError":
         return f"raised {name}"
     return None if names_one(str(error), arguments, views) else "error without a name"
 

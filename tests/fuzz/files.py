@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 import mdt_fast as mdt
-from mdt_fast._cli.files import FileError, read_views
+from mdt_fast._cli.files import read_views
 from mdt_fast.study._rows import Row, read_rows
 
 from . import command
@@ -80,7 +80,8 @@ def _file_name(draw: Draw, suffix: str) -> str:
 def _fault_of(error: Exception, path: Path) -> str | None:
     """Return what is wrong with an error, or None if it names the file, or the place in it, in the package's form."""
     text = str(error)
-    if type(error) not in (ValueError, TypeError, FileError) and not isinstance(error, OSError):
+    own = isinstance(error, ValueError) and type(error).__module__.startswith("mdt_fast")
+    if type(error) not in (ValueError, TypeError) and not own and not isinstance(error, OSError):
         return f"raised {type(error).__name__}"
     if str(path) in text:
         return None
