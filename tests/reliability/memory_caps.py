@@ -17,7 +17,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +81,17 @@ def measure(name: str, samples: int) -> Outcomes:
     first = _run(name, samples, 0)
     if not first.startswith("success "):
         return Outcomes(name, float("nan"), Counter({f"without a limit: {first}": 1}))
-    needed = max(int(first.split()[1]), 2**20)
+    _, taken, modules = first.split(" ")
+    needed = max(int(taken), 2**20)
     found = Outcomes(name, needed / 1e6)
     for share in SHARES:
-        outcome = _run(name, samples, int(share * needed))
+        outcome = _run(name, samples, int(share * needed), modules)
         found.counts["success" if outcome.startswith("success ") else outcome] += 1
     return found
 
 
-def _run(name: str, samples: int, cap: int) -> str:
-    command = [sys.executable, "-m", "tests.reliability.memory_caps", "--child", name, str(samples), str(cap)]
+def _run(name: str, samples: int, cap: int, modules: str = "") -> str:
+    command = [sys.executable, "-m", "tests.reliability.memory_caps", "--child", name, str(samples), str(cap), modules]
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
@@ -97,33 +100,40 @@ def _run(name: str, samples: int, cap: int) -> str:
         return "hang"
     if done.returncode < 0:
         return signal.Signals(-done.returncode).name
-    last = done.stdout.strip().splitlines()[-1:]
+    last = done.stdout.rstrip("\n").splitlines()[-1:]
     return last[0] if last else f"exit {done.returncode}"
 
 
-def _child(name: str, samples: int, cap: int) -> None:
-    """Prepare, set the limit, call, and print what happened."""
+def _child(name: str, samples: int, cap: int, modules: str) -> None:
+    """Prepare, set the limit, call, and print what happened.
+
+    Modules that a call imports are no memory of the operation: the run without a limit names them, the others import
+    them before.
+    """
     prepare, call = OPERATIONS[name]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     given = prepare(samples)
-    # What a call imports for itself is no memory of the operation.
-    import pickle  # noqa: F401
-
-    import sklearn.base  # noqa: F401
-
-    before = _kilobytes("VmSize")
+    for module in filter(None, modules.split(",")):
+        # Some are parts of others and cannot be imported by themselves.
+        with suppress(ImportError, AttributeError):
+            import_module(module)
+    known, before = set(sys.modules), _kilobytes("VmSize")
     limit = 1024 * before + cap if cap else _CEILING
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     try:
         call(given)
+        outcome = "success"
     except BaseException as error:
         # The message may need memory, too.
-        resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         kind = type(error).__name__
-        print(kind if kind == "MemoryError" else f"{kind}: {error}"[:120].replace("\n", " "))
-    else:
-        resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
-        print("success", 1024 * max(0, _kilobytes("VmPeak") - before))
+        outcome = kind if kind == "MemoryError" else f"{kind}: {error}"[:120].replace("\n", " ")
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    if outcome == "success":
+        imported = ",".join(sorted(set(sys.modules) - known))
+        outcome = f"success {1024 * max(0, _kilobytes('VmPeak') - before)} {imported}"
+    print(outcome)
 
 
 def _kilobytes(name: str) -> int:
@@ -160,11 +170,11 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.memory_caps", description=__doc__)
     parser.add_argument("--samples", type=int, default=40000)
     parser.add_argument("--only", default="", help="text that the names of the operations contain")
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.child is not None:
-        name, samples, cap = options.child
-        _child(name, int(samples), int(cap))
+        name, samples, cap, modules = options.child
+        _child(name, int(samples), int(cap), modules)
         return 0
     print(header())
     found = measure_all(options.samples, options.only)
