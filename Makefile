@@ -47,8 +47,8 @@ lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, import-linter, stub 
 	$(BIN)/stubtest mdt_fast._core
 
 fuzz: $(INSTALLED) ## random calls and changed files for MINUTES=30, from SEED=0
-	$(BIN)/python -m tests.fuzz.files --minutes $(shell expr $(MINUTES) / 5 + 1) --seed $(SEED)
-	$(BIN)/python -m tests.fuzz.api --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python -m tests.fuzz.files --minutes $$(( $(MINUTES) / 5 + 1 )) --seed $(SEED); files=$$?; \
+	$(BIN)/python -m tests.fuzz.api --minutes $(MINUTES) --seed $(SEED) && exit $$files
 
 reliability: $(INSTALLED) ## the figures of docs/reliability.md (about an hour; SCALE=0.01 for a short run)
 	$(BIN)/python -m tests.reliability.report --scale $(SCALE)

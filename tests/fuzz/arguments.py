@@ -177,15 +177,6 @@ def _given_operators(draw: Draw) -> Any:
     return ops
 
 
-def _given_trajectory(draw: Draw) -> Any:
-    # A loss takes operators and a trajectory, which have to fit: the loss gets a sequence or weights of views.
-    return objects.trajectory(draw)
-
-
-def _start(draw: Draw) -> Any:
-    return draw.choose(None, numbers(draw, draw.n, 2), objects.embedding)
-
-
 def _axes(draw: Draw) -> Any:
     from matplotlib.figure import Figure
 
@@ -219,7 +210,7 @@ _positive = picks(1e-12, 1e-6, 1e-3, 0.5, 1, 0, np.float32(0.01), 1e300)
 _flag = picks(True, False, np.True_)
 
 GENERATORS: dict[str, Generator] = {
-    "Ks": listed(square), "Ps": listed(walk), "W": _given_trajectory, "X": views, "Xs": views, "Xs_new": views,
+    "Ks": listed(square), "Ps": listed(walk), "W": objects.trajectory, "X": views, "Xs": views, "Xs_new": views,
     "affinities": lambda draw: [np.abs(numbers(draw, 3, draw.n)) for _ in range(draw.n_views)], "alpha": _unit,
     "anisotropy": per_view(picks(0.0, 0.5, 1.0, 1, 3.0, 1e-300)), "answer": picks("any", "last"), "ax": _axes,
     "bandwidth": per_view(picks("max-min", "max-min", 1.0, 1e-3, 1e3, 1e-300, 1e300, largest)),
@@ -264,7 +255,8 @@ GENERATORS: dict[str, Generator] = {
     "reference": picks("AD", "MDT-Rand"), "report": objects.view_report, "result": objects.result, "rows": _rows,
     "s": _unit, "sample_size": counts(2, 50, None), "seeds": picks((1, 2)), "selected": picks(None, 2, 2.5),
     "selection": objects.time_selection, "solver": picks("auto", "auto", "exact"),
-    "spread": picks(None), "start": picks(None), "step": counts(0, 2, "view 0"),
+    "spread": picks(None), "start": lambda draw: draw.choose(None, numbers(draw, draw.n, draw.integer(1, 4))),
+    "step": counts(0, 2, "view 0"),
     "steps": lambda draw: objects.steps(draw, draw.n_views),
     "strategy": _strategy, "symmetrize": per_view(picks("mean", "max", "min")), "t": counts(1, 6, "auto"),
     "time_limit": _time_limit, "times": picks(range(5), np.arange(5)), "title": picks(None, "title"),

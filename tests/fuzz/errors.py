@@ -15,8 +15,6 @@ from collections.abc import Iterable
 # Names that are also English words or single letters need punctuation that sets them off.
 _SHORT = 4
 _PATH_ARGUMENTS = frozenset({"path", "folder", "data_home", "checkpoint", "rows", "download_if_missing"})
-# Modules whose warnings are documented: those of the package, and scikit-learn's on estimators.
-_WARNING_MODULES = ("mdt_fast",)
 
 
 def fault_of(
@@ -65,6 +63,6 @@ def _names(message: str, name: str) -> bool:
     )
 
 
-def is_documented(warning: Warning) -> bool:
+def is_documented(warning: Warning | str) -> bool:
     """Return whether a warning is of a category of the package."""
-    return type(warning).__module__.startswith(_WARNING_MODULES)
+    return type(warning).__module__.startswith("mdt_fast")
