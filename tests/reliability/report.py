@@ -15,6 +15,7 @@ import math
 import os
 import platform
 import string
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -116,12 +117,19 @@ def write_page(figures: dict[str, Figure], sizes: dict[str, Any], path: Path) ->
         {key: each.section for key, each in figures.items()},
         figures="\n".join(rows),
         date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-        version=mdt.__version__,
+        version=f"{mdt.__version__} (commit {_commit()})",
         machine=f"{platform.machine()} with {os.cpu_count()} cores, Python {platform.python_version()}",
         bound=f"{interrupts.BOUND:g}",
         **sizes,
     )
     path.write_text(text, encoding="utf-8")
+
+
+def _commit() -> str:
+    """Return the commit that is measured; figures without it could be those of other code."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def main(argv: list[str] | None = None) -> int:
