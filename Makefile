@@ -5,9 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 INSTALLED := $(VENV)/.installed
+MINUTES ?= 30
+SEED ?= 0
+SCALE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-python test-slow test-overflow lint bench bench-million bench-rust results format clean
+.PHONY: help demo test test-rust test-python test-slow test-overflow lint bench bench-million bench-rust results format clean fuzz
+.PHONY: reliability audit
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -45,6 +49,18 @@ lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, import-linter, stub 
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/stubtest mdt_fast._core
+
+fuzz: $(INSTALLED) ## random calls and changed files for MINUTES=30, from SEED=0
+	$(BIN)/python -m tests.fuzz.files --minutes $$(( $(MINUTES) / 5 + 1 )) --seed $(SEED); files=$$?; \
+	$(BIN)/python -m tests.fuzz.api --minutes $(MINUTES) --seed $(SEED) && exit $$files
+
+reliability: $(INSTALLED) ## the figures of docs/reliability.md (about an hour; SCALE=0.01 for a short run)
+	$(BIN)/python -m tests.reliability.report --scale $(SCALE)
+
+audit: $(INSTALLED) ## licences, duplicates, bans and known faults of the dependencies
+	$(BIN)/python -m pip install --quiet pip-audit
+	command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
+	$(BIN)/python -m tests.reliability.audit
 
 bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
