@@ -18,7 +18,7 @@ from string import Template
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 from .._core import __version__
-from .._support.arguments import check_choice
+from .._support.arguments import check_choice, check_text
 from .._support.files import replace_file
 from .._support.text import printable
 from .html_figure import figure_to_html
@@ -216,9 +216,7 @@ class HtmlReport:
 
 def _escape(name: str, text: str) -> str:
     """Return plain text as HTML; `name` is the argument in the error."""
-    if not isinstance(text, str):
-        raise TypeError(f"{name}: expected text, got {text!r} of type {type(text).__name__}")
-    return _to_html(text)
+    return _to_html(check_text(name, text))
 
 
 def _to_html(text: str) -> str:

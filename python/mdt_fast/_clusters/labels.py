@@ -38,7 +38,7 @@ _MOST_STARTS = 2**20
 
 @dataclass(frozen=True)
 class Labelling:
-    """Labels, centres of the clusters, and score on the views (nan for a single cluster)."""
+    """Labels, centres of the clusters, and score on the views (nan for one cluster, and for one of each sample)."""
 
     labels: NDArray[np.int32]
     centers: NDArray[np.float64]
@@ -95,7 +95,7 @@ def choose_labels(
     seeds = [seed, *np.random.default_rng(seed).integers(2**63, size=starts - 1).tolist()]
     found = [k_means(coordinates, n_clusters, n_init=1, random_state=each, n_jobs=n_jobs) for each in seeds]
     scores = [math.nan] * starts
-    if n_clusters > 1:
+    if 1 < n_clusters < len(coordinates):
         how = {"quality": quality, "view_weights": view_weights, "features": features}
         scores = [score_labels(ops, each.labels, coordinates, **how) for each in found]
     best = int(np.argmax(scores))

@@ -126,5 +126,6 @@ def sort_distances(view: View, n_neighbors: int) -> tuple[NDArray[np.int32], NDA
 
 
 def scale_distances(distances: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
-    """Return ``distances * 2**exponent``."""
-    return np.ldexp(distances, exponent) if exponent else distances
+    """Return ``distances * 2**exponent``, infinity where that exceeds the range of double precision."""
+    with np.errstate(over="ignore"):
+        return np.ldexp(distances, exponent) if exponent else distances

@@ -25,7 +25,7 @@ def is_single_precision(dtype: DTypeLike | None, given: Sequence[Any]) -> bool:
         return all(d in (np.float32, np.float16) for d in given)
     try:
         wanted = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError):
         raise TypeError(f"dtype: expected 'float32' or 'float64', got {dtype!r}") from None
     if wanted not in (np.float32, np.float64):
         raise ValueError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")

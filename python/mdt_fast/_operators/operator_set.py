@@ -286,7 +286,10 @@ class OperatorSet:
         list of int
             Ascending indices in `transitions`.
         """
-        return sorted({base for i in indices for base in self.members[i].bases})
+        if not isinstance(indices, Iterable):
+            raise TypeError(f"indices: expected indices of members, got {indices!r}")
+        chosen = [check_integer("indices", i, minimum=0, maximum=len(self) - 1) for i in indices]
+        return sorted({base for i in chosen for base in self.members[i].bases})
 
     def _with(
         self, members: Sequence[Member], names: Sequence[str], transitions: Sequence[_core.Transition] = ()
@@ -549,6 +552,8 @@ class OperatorSet:
         """Return whether weights mean the same in another set: equal members and matrices."""
         if self is other:
             return True
+        if not isinstance(other, OperatorSet):
+            raise TypeError(f"other: expected an OperatorSet, got {type(other).__name__}")
         if (self.n_samples, self.members, self.dtype) != (other.n_samples, other.members, other.dtype):
             return False
         pairs = zip(self.transitions, other.transitions, strict=False)

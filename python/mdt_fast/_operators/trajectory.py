@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
+from .._graphs.readable import check_readable, read_array
 from .._support import memory as _memory
 from .._support.arguments import check_choice, check_flag, check_integer, check_number
 from .._support.csr import to_scipy
@@ -49,19 +50,19 @@ class _MatrixFree(LinearOperator):  # type: ignore[misc]
 
     def matvec(self, x: Any) -> NDArray[Any]:
         """Multiply a vector."""
-        return super().matvec(_check_length(x, self.shape[1], 1))  # type: ignore[no-any-return]
+        return super().matvec(_check_length("x", x, self.shape[1], 1))  # type: ignore[no-any-return]
 
     def rmatvec(self, x: Any) -> NDArray[Any]:
         """Multiply a vector by the transpose."""
-        return super().rmatvec(_check_length(x, self.shape[0], 1))  # type: ignore[no-any-return]
+        return super().rmatvec(_check_length("x", x, self.shape[0], 1))  # type: ignore[no-any-return]
 
     def matmat(self, X: Any) -> NDArray[Any]:
         """Multiply a block of vectors, one in each column."""
-        return super().matmat(_check_length(X, self.shape[1], 2))  # type: ignore[no-any-return]
+        return super().matmat(_check_length("X", X, self.shape[1], 2))  # type: ignore[no-any-return]
 
     def rmatmat(self, X: Any) -> NDArray[Any]:
         """Multiply a block of vectors by the transpose."""
-        return super().rmatmat(_check_length(X, self.shape[0], 2))  # type: ignore[no-any-return]
+        return super().rmatmat(_check_length("X", X, self.shape[0], 2))  # type: ignore[no-any-return]
 
 
 class Trajectory(_MatrixFree):
@@ -388,12 +389,16 @@ def _member_index(step: Any, operators: OperatorSet) -> int:
     return check_integer("sequence", step, minimum=0, maximum=len(operators) - 1)
 
 
-def _check_length(x: Any, length: int, ndim: int) -> NDArray[Any]:
+def _check_length(name: str, x: Any, length: int, ndim: int) -> NDArray[Any]:
     if sparse.issparse(x):
-        raise TypeError("vectors: expected a dense array, got a sparse matrix; give x.toarray()")
-    array: NDArray[Any] = np.asarray(x)
+        raise TypeError(f"{name}: expected a dense array, got a sparse matrix; give {name}.toarray()")
+    check_readable(x, name, "a dense array")
+    array = read_array(x, name)
     if array.dtype.kind not in "biufc":
-        raise TypeError(f"vectors: expected numbers, got dtype {array.dtype}")
-    if array.ndim not in (ndim, 2) or array.shape[0] != length:
-        raise ValueError(f"vectors: expected length {length}, got shape {array.shape}")
+        raise TypeError(f"{name}: expected numbers, got dtype {array.dtype}")
+    # A vector may be a block of one column.
+    is_block = array.ndim == 2 and (ndim == 2 or array.shape[1] == 1)
+    if not (is_block or array.ndim == ndim) or array.shape[0] != length:
+        expected = f"({length},)" if ndim == 1 else f"({length}, k)"
+        raise ValueError(f"{name}: expected shape {expected}, got {array.shape}")
     return array

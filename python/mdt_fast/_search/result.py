@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from .._clusters.agreement import Agreement
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
+from .._support.arguments import check_path
 from .._support.files import replace_file
 from .._support.plotting import draw
 from .._support.reading import SizeLimitError, read_json
@@ -223,7 +223,7 @@ class SearchResult:
         """Write the result to a JSON file, which is replaced as a whole or left as it was."""
         # Converted first: a value that JSON cannot hold must not destroy an existing file.
         text = json.dumps(self.to_dict(), allow_nan=False)
-        replace_file(path, text)
+        replace_file(check_path("path", path), text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], ops: OperatorSet) -> SearchResult:
@@ -242,7 +242,7 @@ class SearchResult:
             If the file contains something else or does not fit `ops`.
         """
         try:
-            d = read_json(Path(path))
+            d = read_json(check_path("path", path))
         except SizeLimitError:
             raise
         except ValueError as error:

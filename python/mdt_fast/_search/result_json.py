@@ -106,14 +106,14 @@ def _to_reason(value: Any) -> str | None:
 
 def _check_format(d: Any) -> None:
     if not isinstance(d, dict):
-        raise ValueError(f"result: expected a dict made by SearchResult.to_dict, got {type(d).__name__}")
+        raise ValueError(f"d: expected a dict made by SearchResult.to_dict, got {type(d).__name__}")
     if d.get("format") != _FORMAT:
         raise ValueError(f"format: expected {_FORMAT!r}, got {reprlib.repr(d.get('format'))}")
     if d.get("version") != _VERSION:
         raise ValueError(f"version: expected {_VERSION}, got {reprlib.repr(d.get('version'))}")
     missing = [key for key in _KEYS if key not in d]
     if missing:
-        raise ValueError(f"result: expected the keys {', '.join(_KEYS)}, got none for {', '.join(missing)}")
+        raise ValueError(f"d: expected the keys {', '.join(_KEYS)}, got none for {', '.join(missing)}")
 
 
 def _check_operators(d: dict[str, Any], ops: OperatorSet) -> None:

@@ -108,7 +108,9 @@ class ScoringPlan:
             raise TypeError(f"quality: expected a name, a callable, a Scoring or None, got {quality!r}")
         n = ops.n_samples
         if n_clusters is not None:
-            n_clusters = check_integer("n_clusters", n_clusters, minimum=2, maximum=max(n - 1, 2))
+            if n < 3:
+                raise ValueError(f"n_clusters: expected at least 3 samples, of which clusters are compared, got {n}")
+            n_clusters = check_integer("n_clusters", n_clusters, minimum=2, maximum=n - 1)
         elif quality not in ("contrastive", None):
             raise ValueError(f"n_clusters: expected a number of clusters, which quality={quality!r} needs, got None")
         n_components = scoring.n_components

@@ -11,7 +11,7 @@ from .._clusters.labels import score_labels
 from .._clusters.n_clusters import select_n_clusters
 from .._geometry.time import check_time, select_time
 from .._operators.operator_set import OperatorSet
-from .._support.arguments import RandomStateLike, check_integer, check_number
+from .._support.arguments import RandomStateLike, check_integer, check_number, check_path
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from ..quality._view_weights import stay_of, weights_of
@@ -136,8 +136,8 @@ def search(
         budget = min(budget, memory_left(limit, ops, plan, n_threads(jobs)))
     seconds = None if time_limit is None else check_number("time_limit", time_limit)
     count = None if max_evaluations is None else check_integer("max_evaluations", max_evaluations, minimum=1)
-    if checkpoint is not None and not isinstance(checkpoint, (str, os.PathLike)):
-        raise TypeError(f"checkpoint: expected a path or None, got {checkpoint!r}")
+    if checkpoint is not None:
+        checkpoint = check_path("checkpoint", checkpoint)
     selected = None
     if is_weighing:
         # No limits: weights that depend on the time left would make a checkpoint useless.

@@ -2,8 +2,10 @@
 
 import math
 import operator
+import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, SupportsIndex, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
@@ -80,6 +82,20 @@ def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected True or False, got {value!r} of type {type(value).__name__}")
     return bool(value)
+
+
+def check_text(name: str, value: object) -> str:
+    """Return `value` if it is text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected text, got {value!r} of type {type(value).__name__}")
+    return value
+
+
+def check_path(name: str, value: object) -> Path:
+    """Return `value` as a path."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}: expected a path, got {value!r} of type {type(value).__name__}")
+    return Path(value)
 
 
 def check_per_view(name: str, value: object, n_views: int, check: Callable[[str, object], T]) -> list[T]:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from .._support.arguments import check_flag
+from .._support.arguments import check_flag, check_path
 from ._registry import REGISTRY
 from ._types import DataHome
 
@@ -40,9 +40,7 @@ def get_data_home(data_home: DataHome = None) -> Path:
         data_home = os.environ.get(DATA_VARIABLE) or None
     if data_home is None:
         return _cache_folder()
-    if not isinstance(data_home, (str, os.PathLike)):
-        raise TypeError(f"data_home: expected a path or None, got {data_home!r} of type {type(data_home).__name__}")
-    return Path(data_home).expanduser()
+    return check_path("data_home", data_home).expanduser()
 
 
 def download_folder(data_home: DataHome = None) -> Path:

@@ -110,8 +110,8 @@ _TYPES: list[Any] = [
 class RowFile:
     """Rows in memory, and in a file if there is a path; several studies may append to one file."""
 
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._path = None if path is None else Path(path)
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
         self.rows: list[Row] = []
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.arguments import RandomStateLike, check_choice, check_integer
+from .._support.arguments import RandomStateLike, check_choice, check_integer, check_path, check_text
 from .._support.files import replace_file
 from .._support.progress import TaskProgress
 from .._support.seed import check_seed
@@ -56,6 +56,7 @@ class Study:
             Scores of all clusterings, by number of the search.
         """
         check_choice("measure", measure, MEASURES)
+        dataset, method = check_text("dataset", dataset), check_text("method", method)
         found: dict[int, list[float]] = {}
         for row in self._by_cell.get((dataset, method), ()):
             found.setdefault(row.search, []).append(getattr(row, measure))
@@ -129,6 +130,8 @@ class Study:
 
     def joined(self, other: Study) -> Study:
         """Return a study with the rows of both; data sets and methods of `other` come last."""
+        if not isinstance(other, Study):
+            raise TypeError(f"other: expected a Study, got {type(other).__name__}")
         return Study(
             [*self.rows, *other.rows],
             list(dict.fromkeys([*self.datasets, *other.datasets])),
@@ -164,7 +167,7 @@ class Study:
         list of Path
             The files.
         """
-        place = Path(folder)
+        place = check_path("folder", folder)
         place.mkdir(parents=True, exist_ok=True)
         file = RowFile(place / "rows.csv")
         there = {(row.key, row.version, row.search, row.run) for row in file.rows}
@@ -173,7 +176,7 @@ class Study:
 
     def save_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the tables of every measure in Markdown and in LaTeX; return the paths."""
-        place = Path(folder)
+        place = check_path("folder", folder)
         place.mkdir(parents=True, exist_ok=True)
         written = []
         for measure in MEASURES:
@@ -267,7 +270,7 @@ def run(
     searches = check_integer("n_searches", n_searches, minimum=1)
     tasks = make_tasks(sets, chosen, preset, seed, runs, searches)
     shown = TaskProgress(progress, len(tasks))
-    file = RowFile(rows)
+    file = RowFile(None if rows is None else check_path("rows", rows))
     left = left_to_do(tasks, file.rows)
     shown.skip(len(tasks) - len(left))
     try:

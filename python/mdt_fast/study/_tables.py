@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._support.arguments import check_text
+
 # Measures between 0 and 1, shown in percent.
 PERCENT = ("ami", "ari", "nmi", "acc")
 TITLES = {"ami": "AMI", "ari": "ARI", "nmi": "NMI", "acc": "ACC", "ch": "CH"}
@@ -50,6 +52,8 @@ class Cell:
     @classmethod
     def of(cls, by_search: Mapping[int, Sequence[float]]) -> Cell:
         """Summarise the scores of each search."""
+        if not isinstance(by_search, Mapping) or not by_search:
+            raise TypeError(f"by_search: expected scores by number of the search, got {by_search!r}")
         scores = np.concatenate([np.asarray(each, dtype=float) for each in by_search.values()])
         means = [float(np.mean(each)) for each in by_search.values()]
         within = float(np.mean([np.std(each) for each in by_search.values()]))
@@ -80,6 +84,7 @@ class Table:
 
     def rank(self, dataset: str) -> dict[str, int]:
         """Return the rank, 1 or 2, of the two best methods; equal printed scores share a rank."""
+        check_text("dataset", dataset)
         shown = {
             method: round(scale_of(self.measure) * cell.mean, 2)
             for method in self.methods

@@ -106,10 +106,15 @@ def _open_hdf5(request: Request) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
 
 def _elements(group: Any) -> list[str]:
     """Return the names of the matrices of an AnnData object."""
-    inner = [f"{part}/{key}" for part in ("layers", "obsm") for key in group.get(part, ())]
+    inner = [f"{part}/{key}" for part in ("layers", "obsm") for key in _keys(group.get(part))]
     # anndata omits a missing X or writes a null element.
     has_x = "X" in group and group["X"].attrs.get("encoding-type") != "null"
     return ["X", *inner] if has_x else inner
+
+
+def _keys(group: Any) -> list[str]:
+    """Return the keys of a group; none of a dataset in its place, which may have any number of rows."""
+    return list(group) if hasattr(group, "keys") else []
 
 
 def _read_obs(request: Request, group: Any, read: Callable[[Any], Any]) -> Any:

@@ -19,6 +19,8 @@ def read_text(request: Request) -> Contents:
     pandas = request.import_package("pandas", "cli")
     separator, others = (",", ";\t") if request.suffix.startswith(".csv") else ("\t", ";,")
     options = {"sep": separator, "encoding": "utf-8-sig", "low_memory": False}
+    # Exact, as the numbers were written. The default of pandas 2.3 crashes at some long exponents.
+    options["float_precision"] = "round_trip"
     with request.reading("a table of UTF-8 text with a header row"):
         with _open_text(request) as file:
             header = [str(column) for column in pandas.read_csv(file, nrows=0, **options).columns]
