@@ -281,3 +281,15 @@ def test_references_to_other_files_are_refused(tmp_path, make_anndata, counts, r
     with h5py.File(path, "r+") as file:
         refer(h5py, file, str(other))
     refused(path, "expected data in the file itself, got '/(obs|X)' in another file")
+
+
+def test_a_dataset_in_place_of_a_group_is_not_read(tmp_path, make_anndata, counts):
+    """It may have any number of rows without taking space."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "cells.h5ad"
+    make_anndata(NAMES, counts.toarray()).write_h5ad(path)
+    with h5py.File(path, "a") as file:
+        del file["layers"]
+        file.create_dataset("layers", shape=(10**12,), chunks=(1024,), dtype="f8")
+    assert list(read_views([path]).views) == ["X"]
+    refused(path, "expected a view among 'X', 'obsm/X_umap', 'obsm/protein'", select=["layers/counts"])

@@ -94,9 +94,10 @@ def _neighbors(draw: Draw) -> Any:
     distances = np.sqrt(((X[:, np.newaxis] - X) ** 2).sum(axis=2))
     indices = np.argsort(distances + np.diag(np.full(draw.n, -1.0)), axis=1)[:, 1 : k + 1]
     if kind == "arrays":
+        pair = indices, np.take_along_axis(distances, indices, axis=1)
         bad = draw.choose(0, 0, 0, 10**8, -1, draw.n) if not draw.is_clean else 0
         indices[-1, -1] = bad or indices[-1, -1]
-        return indices, np.take_along_axis(distances, indices, axis=1)
+        return pair
     if kind == "broken graph" and not draw.is_clean:
         return broken_square(draw)
     rows = np.repeat(np.arange(draw.n), k)

@@ -34,7 +34,7 @@ _MAY_BE_NOT_FINITE = re.compile(
 # Calls whose result may be inf: remoteness, sums of given numbers, and settings that are checked when they are used.
 _MAY_RETURN_INF = frozenset({
     "OperatorSet.remoteness", "MDTClustering.remoteness", "SearchResult.to_frame", "Scoring", "Scoring.of",
-    "Scoring.with_defaults",
+    "Scoring.with_defaults", "strategies.Given",
     "Trajectory.matmat", "Trajectory.matvec", "Trajectory.rmatmat", "Trajectory.rmatvec", "study.Cell.of",
     "study.Table",
 })  # fmt: skip

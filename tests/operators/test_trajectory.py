@@ -442,3 +442,20 @@ def test_no_rows_no_distances(rng):
 def test_blocks_without_columns(rng, members):
     ops = getattr(mdt.build_operators(rng.normal(size=(20, 3))), members)()
     assert (ops.trajectory([0, 1, 1]) @ np.empty((20, 0))).shape == (20, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "argument", "error", "message"),
+    [
+        ("matvec", np.ones(3), ValueError, r"x: expected shape \(40,\), got \(3,\)"),
+        ("matvec", np.ones((40, 2)), ValueError, r"x: expected shape \(40,\), got \(40, 2\)"),
+        ("rmatvec", ["a"] * 40, TypeError, "x: expected numbers, got dtype <U1"),
+        ("matmat", np.ones(40), ValueError, r"X: expected shape \(40, k\), got \(40,\)"),
+        ("matmat", [[1.0], [1.0, 2.0]], ValueError, "X: expected rows of one length"),
+        ("rmatmat", scipy.sparse.eye_array(40), TypeError, "X: expected a dense array, got a sparse matrix"),
+        ("rmatmat", "views.npy", TypeError, "X: expected a dense array, got the str 'views.npy'"),
+    ],
+)
+def test_refused_vectors_are_named(ops, method, argument, error, message):
+    with pytest.raises(error, match=message):
+        getattr(ops.trajectory([0, 1]), method)(argument)

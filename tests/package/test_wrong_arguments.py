@@ -153,6 +153,12 @@ def faults_of(call, needed):
     return {argument: faults for argument, faults in found.items() if faults}
 
 
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    """Text may be accepted as the name of a file that is written."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
 def test_functions(function):
     call = function()

@@ -178,7 +178,7 @@ class TestLoad:
 
     @pytest.mark.parametrize(
         ("content", "message"),
-        [("[1, 2]", "result: expected a dict .* got list"), ('{"a": 1}', "format: expected .* got None")],
+        [("[1, 2]", "d: expected a dict .* got list"), ('{"a": 1}', "format: expected .* got None")],
     )
     def test_other_json(self, ops, tmp_path, content, message):
         path = tmp_path / "other.json"
@@ -192,7 +192,7 @@ REFUSED_SEQUENCES = [
     (remove("format"), r"format: expected 'mdt_fast.SearchResult', got None"),
     (change("version", to=1), "version: expected 2, got 1"),
     (remove("version"), "version: expected 2, got None"),
-    (remove("labels"), "result: expected the keys .* got none for labels"),
+    (remove("labels"), "d: expected the keys .* got none for labels"),
     (remove("history"), "got none for history"),
     (change("members", to=["view 0", "other"]), r"ops: expected the members \['view 0', 'other'\].* got \['view 0'"),
     (change("members", to="view 0"), "members: expected a list, got 'view 0'"),
@@ -280,7 +280,7 @@ class TestFromDict:
 
     @pytest.mark.parametrize("given", [None, [], "result"])
     def test_no_dict(self, ops, given):
-        with pytest.raises(ValueError, match=f"result: expected a dict .* got {type(given).__name__}"):
+        with pytest.raises(ValueError, match=f"d: expected a dict .* got {type(given).__name__}"):
             SearchResult.from_dict(given, ops)
 
     def test_other_operators(self, ops, rng):

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .. import _core
 from .._graphs.views import check_matrix
-from .._support.arguments import LARGEST_COUNT, RandomStateLike, check_integer, check_number
+from .._support.arguments import LARGEST_COUNT, LARGEST_STARTS, RandomStateLike, check_integer, check_number
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 
@@ -99,7 +99,7 @@ def k_means(
     """
     k = check_integer("n_clusters", n_clusters, minimum=1)
     settings = {
-        "n_init": check_integer("n_init", n_init, minimum=1, maximum=LARGEST_COUNT),
+        "n_init": check_integer("n_init", n_init, minimum=1, maximum=LARGEST_STARTS),
         "max_iter": check_integer("max_iter", max_iter, minimum=1, maximum=LARGEST_COUNT),
     }
     tol = check_number("tol", tol)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .. import quality as _quality
 from .._operators.operator_set import OperatorSet
-from .._support.arguments import RandomStateLike, check_integer
+from .._support.arguments import LARGEST_STARTS, RandomStateLike, check_integer
 from .._support.seed import check_seed
 from ..quality._arguments import QualityLike
 from .k_means import k_means
@@ -30,10 +30,6 @@ _SCORES: dict[str, Callable[..., float]] = {
     "persistence": _quality.persistence,
     "information": _quality.information,
 }
-
-
-# More starts of k-means than anybody can wait for.
-_MOST_STARTS = 2**20
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ def choose_labels(
     `random_state`. Scores are those of :func:`score_labels`.
     """
     seed = check_seed(random_state)
-    starts = check_integer("n_init", n_init, minimum=1, maximum=_MOST_STARTS)
+    starts = check_integer("n_init", n_init, minimum=1, maximum=LARGEST_STARTS)
     seeds = [seed, *np.random.default_rng(seed).integers(2**63, size=starts - 1).tolist()]
     found = [k_means(coordinates, n_clusters, n_init=1, random_state=each, n_jobs=n_jobs) for each in seeds]
     scores = [math.nan] * starts

@@ -74,7 +74,10 @@ def nearest_neighbors(
     check_search("method", method, view, metric)
     seed = check_seed(0 if random_state is None else random_state)
     table = search_table(view, k, metric, method, seed, _n_threads(n_jobs))
-    return table.indices, scale_distances(table.distances, table.exponent)
+    distances = scale_distances(table.distances, table.exponent)
+    if not np.isfinite(distances).all():
+        raise ValueError("X: expected numbers whose distances do not exceed the range of double precision")
+    return table.indices, distances
 
 
 def search_table(

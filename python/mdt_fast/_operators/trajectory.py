@@ -15,7 +15,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from .._graphs.readable import check_readable, read_array
 from .._support import memory as _memory
-from .._support.arguments import check_choice, check_flag, check_integer, check_number
+from .._support.arguments import LARGEST_STEPS, check_choice, check_flag, check_integer, check_number
 from .._support.csr import to_scipy
 from .._support.threads import n_threads
 from .._support.warnings import ConvergenceWarning, OperatorWarning
@@ -328,6 +328,8 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
         raise TypeError(f"expected a sequence of members or a 2-D array of weights, got {steps!r}")
     if np.ndim(steps) == 0 if isinstance(steps, np.ndarray) else not len(steps):
         raise ValueError("expected at least one step, got none")
+    if len(steps) > LARGEST_STEPS:
+        raise ValueError(f"expected at most {LARGEST_STEPS} steps, got {len(steps)}")
     if all(map(_is_member, steps)):
         sequence = [_member_index(step, operators) for step in steps]
         return np.eye(len(operators))[sequence]

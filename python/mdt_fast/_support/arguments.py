@@ -16,6 +16,8 @@ RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.ra
 
 # Largest count that the core stores.
 LARGEST_COUNT = 2**32 - 1
+# Largest number of starts of k-means.
+LARGEST_STARTS = 2**20
 # Largest number of steps of a trajectory: each step is applied, and its weights are stored.
 LARGEST_STEPS = 2**20
 
@@ -49,7 +51,8 @@ def check_number(name: str, value: object, *, minimum: float = 0.0, maximum: flo
     """Return `value` as a finite float within the closed range."""
     bound = f" and <= {maximum:g}" if math.isfinite(maximum) else ""
     expected = f"a finite number >= {minimum:g}{bound}"
-    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+    # A time span of NumPy is an integer in its hierarchy of types.
+    if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, (bool, np.timedelta64)):
         raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
     try:
         number = float(value)
@@ -58,7 +61,8 @@ def check_number(name: str, value: object, *, minimum: float = 0.0, maximum: flo
         raise ValueError(f"{name}: expected {expected}, got {_digits(value)}") from None
     if not math.isfinite(number) or not minimum <= number <= maximum:
         raise ValueError(f"{name}: expected {expected}, got {number}")
-    return number
+    # Some functions of NumPy refuse a negative zero.
+    return number + 0.0
 
 
 def _is_integer(value: object) -> TypeGuard[SupportsIndex]:
