@@ -57,6 +57,10 @@ class TestCompressed:
         with pytest.raises(ValueError, match=r"^Xs \(view 1\): expected a valid"):
             mdt.build_operators([good(rng), damaged(kind, damage, rng)])
 
+    def test_one_view_of_an_estimator(self, rng, kind, damage):
+        with pytest.raises(ValueError, match=r"^X: expected a valid"):
+            mdt.MDTClustering(2).fit(damaged(kind, damage, rng))
+
     def test_affinities_and_transitions(self, rng, kind, damage):
         with pytest.raises(ValueError, match=r"^Ks\[0\]: expected a valid"):
             mdt.OperatorSet.from_affinities([damaged(kind, damage, rng)])

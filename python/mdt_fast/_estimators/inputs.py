@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from .._graphs.readable import check_columns, check_readable, has_columns, read_array
 from .._graphs.views import Matrix, View, check_matrix, check_names, check_views, is_named, refuse_mask
+from .._support.csr import check_arrays
 
 if TYPE_CHECKING:
     from .base import MultiViewEstimator
@@ -81,8 +82,14 @@ def split_matrix(estimator: MultiViewEstimator, X: Any, name: str | None, *, is_
 
 
 def _validate(estimator: MultiViewEstimator, X: Any, argument: str, *, is_new: bool) -> Matrix:
-    """Return one matrix of floats. scikit-learn converts dates and strings, so they are refused first."""
-    if not sparse.issparse(X):
+    """Return one matrix of floats.
+
+    scikit-learn converts dates and strings and trusts the arrays of sparse matrices, so they are checked
+    first.
+    """
+    if sparse.issparse(X):
+        check_arrays(X, argument)
+    else:
         check_readable(X, argument)
         refuse_mask(X, argument)
         if not has_columns(X) and not isinstance(X, np.ndarray):

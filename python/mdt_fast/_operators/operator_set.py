@@ -584,7 +584,9 @@ class OperatorSet:
 def _check_names(names: Any) -> list[str] | None:
     if names is None:
         return None
-    is_list = isinstance(names, Collection) and not isinstance(names, (str, bytes)) and getattr(names, "ndim", 1) == 1
+    # A range may have any length, and no name.
+    is_list = isinstance(names, Collection) and not isinstance(names, (str, bytes, range))
+    is_list = is_list and getattr(names, "ndim", 1) == 1
     if not is_list or any(isinstance(name, (list, tuple, np.ndarray)) for name in names):
         raise TypeError(f"names: expected a list of names, one for each matrix, got {names!r}")
     return [str(name) for name in names]

@@ -108,9 +108,9 @@ def _check_format(d: Any) -> None:
     if not isinstance(d, dict):
         raise ValueError(f"d: expected a dict made by SearchResult.to_dict, got {type(d).__name__}")
     if d.get("format") != _FORMAT:
-        raise ValueError(f"format: expected {_FORMAT!r}, got {reprlib.repr(d.get('format'))}")
+        raise ValueError(f"d: format: expected {_FORMAT!r}, got {reprlib.repr(d.get('format'))}")
     if d.get("version") != _VERSION:
-        raise ValueError(f"version: expected {_VERSION}, got {reprlib.repr(d.get('version'))}")
+        raise ValueError(f"d: version: expected {_VERSION}, got {reprlib.repr(d.get('version'))}")
     missing = [key for key in _KEYS if key not in d]
     if missing:
         raise ValueError(f"d: expected the keys {', '.join(_KEYS)}, got none for {', '.join(missing)}")

@@ -97,15 +97,16 @@ class ScoringPlan:
         cls, scoring: Scoring, strategy: Strategy, ops: OperatorSet, n_clusters: int | None, view_weights: Any
     ) -> ScoringPlan:
         """Check the settings of a scoring for an operator set."""
+        is_function = callable(scoring.quality) and not isinstance(scoring.quality, type)
+        if not (scoring.quality is None or isinstance(scoring.quality, str) or is_function):
+            got = f"{scoring.quality!r} of type {type(scoring.quality).__name__}"
+            raise TypeError(f"quality: expected a name, a callable, a Scoring or None, got {got}")
         quality = strategy.choose_quality(scoring.quality, n_clusters)
         if quality is None and strategy.compares:
             raise ValueError(f"quality: expected one, because strategy={strategy.name!r} compares candidates, got None")
-        if isinstance(quality, str):
-            if quality not in QUALITIES:
-                known = ", ".join(map(repr, QUALITIES))
-                raise ValueError(f"quality: expected one of {known}, a callable or None, got {quality!r}")
-        elif quality is not None and not callable(quality):
-            raise TypeError(f"quality: expected a name, a callable, a Scoring or None, got {quality!r}")
+        if isinstance(quality, str) and quality not in QUALITIES:
+            known = ", ".join(map(repr, QUALITIES))
+            raise ValueError(f"quality: expected one of {known}, a callable or None, got {quality!r}")
         n = ops.n_samples
         if n_clusters is not None:
             if n < 3:
