@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+import mdt_fast as mdt
+
 from . import command
 from .arguments import draw_arguments
 from .draw import Draw
@@ -56,6 +58,9 @@ class Call:
         self.names: list[str] = list(self.target.parameters)
         if self.target.owner is not None and hasattr(self.target.owner, "fit"):
             self.names += inspect.signature(self.target.owner).parameters
+        if "quality" in self.names:
+            # A Scoring has arguments of its own.
+            self.names += inspect.signature(mdt.Scoring).parameters
 
     def prepare(self) -> None:
         """Make the object and the arguments."""

@@ -109,7 +109,7 @@ def can_join(views: Sequence[View], settings: Sequence[ViewSettings]) -> bool:
 
 
 def _are_same(a: object, b: object) -> bool:
-    return a is b or (isinstance(a, (str, int, float)) and a == b)
+    return a is b or (isinstance(a, (str, int, float)) and isinstance(b, (str, int, float)) and a == b)
 
 
 def _rows(X: Matrix, metric: str) -> Matrix:

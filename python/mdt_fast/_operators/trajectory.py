@@ -326,7 +326,7 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
     """Return the (t, members) weights of a sequence of members, or checked weights."""
     if isinstance(steps, (str, bytes)) or not isinstance(steps, (Sequence, np.ndarray)):
         raise TypeError(f"expected a sequence of members or a 2-D array of weights, got {steps!r}")
-    if np.ndim(steps) == 0 if isinstance(steps, np.ndarray) else not len(steps):
+    if (isinstance(steps, np.ndarray) and steps.ndim == 0) or not len(steps):
         raise ValueError("expected at least one step, got none")
     if len(steps) > LARGEST_STEPS:
         raise ValueError(f"expected at most {LARGEST_STEPS} steps, got {len(steps)}")

@@ -18,8 +18,9 @@ def check_arrays(matrix: Any, name: str) -> None:
     """
     try:
         if matrix.format in ("csr", "csc", "bsr"):
-            for array in (matrix.indptr, matrix.indices):
-                _check_indices(array)
+            _check_indices(matrix.indices)
+            # SciPy takes a matrix whose last pointer is negative for an empty one.
+            _check_indices(matrix.indptr, size=len(matrix.indices) + 1)
             # The check may shorten arrays; those of the caller stay as they are.
             copy.copy(matrix).check_format(full_check=True)
         elif matrix.format == "coo":

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from .._graphs.readable import check_readable
 from .._graphs.views import Matrix, check_matrix
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_number, first_true
@@ -25,6 +26,7 @@ def check_operators(ops: object) -> OperatorSet:
 
 def check_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.uint32]:
     """Return labels as codes 0 to k - 1, where k is the number of classes."""
+    check_readable(labels, "labels", "one label for each sample")
     try:
         given = np.asarray(labels)
     except ValueError:
@@ -64,7 +66,7 @@ def check_normalized_weights(view_weights: ArrayLike | None, n_views: int) -> ND
         return np.full(n_views, 1.0 / n_views)
     try:
         weights = np.asarray(view_weights, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"view_weights: expected {n_views} numbers, got {view_weights!r}") from None
     if weights.shape != (n_views,):
         raise ValueError(f"view_weights: expected shape {(n_views,)}, one for each base view, got {weights.shape}")

@@ -68,7 +68,7 @@ impl Exec {
         let pool = match idle_pools::take(self.threads) {
             Some(pool) => pool,
             // Memory may suffice for one thread. Results do not depend on their number.
-            None => new_pool(self.threads).or_else(|_| new_pool(1))?,
+            None => new_pool(self.threads).or_else(|error| new_pool(1).map_err(|_| error))?,
         };
         Ok(self.pool.get_or_init(|| pool))
     }

@@ -157,7 +157,7 @@ fn products_beyond_the_memory_limit() {
     let needed = 500 * 500 * 12 + 500 * 8;
     let error = trajectory.to_sparse(Pruning::NONE, needed - 1, &exec()).unwrap_err();
     assert_eq!(error, Error::Memory { needed, limit: needed - 1 });
-    assert_eq!(error.to_string(), "the result needs about 0.003 GB, 0.003 GB are available");
+    assert_eq!(error.to_string(), "about 0.003 GB are needed, 0.003 GB are available");
     assert!(trajectory.to_sparse(Pruning::NONE, needed, &exec()).is_ok());
     // The pruned product fits.
     let pruning = Pruning { below: 0.0, top: Some(10), each_step: false };
