@@ -109,6 +109,7 @@ def _hostile_strategy(draw: Draw) -> Any:
     """Return a strategy with numbers at and beyond the bounds of its options."""
     names = [name for name in mdt.strategies.__all__ if name not in ("Strategy", "Given", "Mean")]
     strategy = getattr(mdt.strategies, draw.choose(*names))
+    draw.is_endless = True
     options = {}
     for field in dataclasses.fields(strategy):
         draw.view_names.append(field.name)
@@ -314,6 +315,8 @@ def draw_arguments(draw: Draw, target: Target) -> dict[str, Any]:
     # Operators come first: the other arguments have to fit their samples and views.
     order = sorted(target.parameters, key=lambda name: name not in ("ops", "W"))
     drawn = {name: _draw_argument(draw, target, name, target.parameters[name]) for name in order}
+    if draw.is_endless and "time_limit" in target.parameters:
+        drawn["time_limit"], draw.repeatable = 0.5, False
     return {name: drawn[name] for name in target.parameters if drawn[name] is not OMITTED}
 
 

@@ -53,6 +53,8 @@ class Draw:
         self.must_refuse = ""
         self.broken = ""
         self.repeatable = True
+        # Whether the work has no other limit than one of time.
+        self.is_endless = False
         self.folder = Path.cwd()
 
     def chance(self, probability: float) -> bool:

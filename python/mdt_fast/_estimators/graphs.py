@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 from .._search.scoring import Scoring
 from .._search.strategies import Strategy, make_strategy
+from .._support.arguments import is_integer
 
 # A neighbourhood has about this share of the mean size of a cluster, and at most this many samples
 # where more are not needed to connect the graph.
@@ -49,7 +49,7 @@ def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
     many again as ``ceil(ln N)`` if the number of clusters is not known, but at most 15.
     """
     least = max(math.ceil(math.log(n_samples)), 1)
-    is_known = isinstance(n_clusters, Integral) and int(n_clusters) > 1
+    is_known = is_integer(n_clusters) and int(n_clusters) > 1
     wanted = _SHARE_OF_CLUSTER * n_samples / int(n_clusters) if is_known else 1.5 * least
     return min(max(math.ceil(min(wanted, _MOST)), least), n_samples - 1)
 

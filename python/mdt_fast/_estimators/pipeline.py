@@ -102,6 +102,8 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         selection = stage("diffusion time", lambda: select_time(ops, n_jobs=how.n_jobs))
         t = selection.t
     if is_auto(n_clusters):
+        if ops.n_samples < 3:
+            raise ValueError(f"n_clusters: expected a number for {ops.n_samples} samples, got 'auto'")
         seeded = {"random_state": how.random_state, "n_jobs": how.n_jobs}
         n_clusters = stage("number of clusters", lambda: select_n_clusters(ops, t=t, **seeded)).n_clusters
     result = stage(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._graphs.readable import check_readable
 from .._operators.new_samples import functions_at
 from .._operators.trajectory import Trajectory
 from .._support.arguments import RandomStateLike, check_choice, check_flag, check_integer, check_number
@@ -227,6 +228,7 @@ def embed(
 def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
     if start is None:
         return None
+    check_readable(start, "start")
     try:
         block = np.asarray(start)
     except ValueError:

@@ -13,12 +13,14 @@ R. R. Coifman and S. Lafon, "Diffusion maps", Applied and Computational Harmonic
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .neighbors import NeighborGraph
+from .readable import check_readable
 from .views import View
 
 KERNELS = ("gaussian", "laplacian", "correlation", "adaptive", "binary")
@@ -129,6 +131,8 @@ def check_bandwidth(bandwidth: Any, n_samples: int, name: str) -> None:
 
 def _check_positive(bandwidth: Any, n_samples: int, name: str) -> NDArray[np.float64]:
     """Return one positive number, or one for each sample, as an array."""
+    if not isinstance(bandwidth, (Real, np.generic)):
+        check_readable(bandwidth, f"bandwidth ({name})", "a number or an array of one per sample")
     try:
         found = np.asarray(bandwidth)
     except ValueError:

@@ -11,6 +11,7 @@ from .._support.arguments import first_true
 from .._support.csr import check_arrays
 from .approximate import is_search
 from .nearest import scale_distances, search_table, sort_distances
+from .readable import check_readable
 from .views import View
 
 
@@ -134,6 +135,8 @@ def _from_sparse(graph: Any, n_samples: int, name: str) -> NeighborGraph:
 
 
 def _from_pair(indices: Any, distances: Any, n_samples: int, name: str) -> NeighborGraph:
+    for each in (indices, distances):
+        check_readable(each, name, f"two arrays of shape ({n_samples}, K)")
     indices, distances = np.asarray(indices), np.asarray(distances)
     if indices.ndim != 2 or indices.shape != distances.shape or len(indices) != n_samples:
         raise ValueError(

@@ -365,6 +365,7 @@ def check_steps(steps: Any, operators: OperatorSet) -> NDArray[np.float64]:
 
 def check_rows(rows: Any, n_samples: int) -> list[int]:
     """Return indices of samples as a list."""
+    check_readable(rows, "rows", "a sequence of integers")
     try:
         chosen = np.asarray(rows)
     except ValueError:

@@ -30,8 +30,7 @@ def check_integer(
     Without a `maximum` the largest integer is `limit`, which a message has only if it is exceeded.
     """
     expected = f"an integer >= {minimum}" + ("" if maximum is None else f" and <= {maximum}")
-    # A bool is an int in Python, but it is no number of samples.
-    if isinstance(value, (bool, np.bool_)) or not _is_integer(value):
+    if not is_integer(value):
         raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
     number = operator.index(value)
     if number > limit and maximum is None:
@@ -65,8 +64,14 @@ def check_number(name: str, value: object, *, minimum: float = 0.0, maximum: flo
     return number + 0.0
 
 
-def _is_integer(value: object) -> TypeGuard[SupportsIndex]:
-    # Arrays and classes have `__index__`, but most of them are no integers.
+def is_integer(value: object) -> TypeGuard[SupportsIndex]:
+    """Return whether a value is an integer.
+
+    A bool is none, although Python counts it as one. Arrays, classes and time spans of NumPy have
+    `__index__`, but most of them are no integers.
+    """
+    if isinstance(value, (bool, np.bool_, np.timedelta64)):
+        return False
     try:
         operator.index(value)  # type: ignore[arg-type]
     except TypeError:

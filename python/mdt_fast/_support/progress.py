@@ -47,10 +47,11 @@ class TaskProgress:
 
 def outputs_of(progress: Any) -> tuple[Callable[..., object] | None, ProgressBar | None]:
     """Return the callable and the bar for an argument `progress`."""
-    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+    is_function = callable(progress) and not isinstance(progress, type)
+    if progress is not None and not isinstance(progress, bool) and not is_function:
         raise TypeError(f"progress: expected None, True, False or a callable, got {progress!r}")
     wants_bar = sys.stderr.isatty() if progress is None else progress is True
-    return (progress if callable(progress) else None), (ProgressBar() if wants_bar else None)
+    return (progress if is_function else None), (ProgressBar() if wants_bar else None)
 
 
 class ProgressBar:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import _core
+from ..._graphs.readable import check_readable
 from ..evaluation import Candidate
 from ..problem import Problem
 from .base import SequenceStrategy, check_count
@@ -51,6 +52,7 @@ class RandomSequences(SequenceStrategy):
 def _check_probabilities(given: Any, t: int, n_members: int) -> NDArray[np.float64]:
     if given is None:
         return np.full((t, n_members), 1.0 / n_members)
+    check_readable(given, "probabilities", "numbers")
     try:
         rows = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
