@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.datasets import load_wine
 
@@ -40,14 +41,13 @@ class TestViewInPlaceOfY:
         "y",
         [
             lambda: views()[1],
-            lambda: views()[1][:, :1],
             lambda: frames()[1],
             lambda: scipy.sparse.csr_array(views()[1]),
             lambda: views()[1].tolist(),
             lambda: [views()[1]],
             lambda: {"other": views()[1]},
         ],
-        ids=["array", "one column", "frame", "sparse", "rows", "list", "dict"],
+        ids=["array", "frame", "sparse", "rows", "list", "dict"],
     )
     def test_refused(self, make, y):
         for method in ("fit", "fit_transform", "fit_predict"):
@@ -56,7 +56,11 @@ class TestViewInPlaceOfY:
                 with pytest.raises(ValueError, match=r"^y: expected None or one label .*fit\(\[X1, X2\]\)"):
                     call(views()[0], y())
 
-    @pytest.mark.parametrize("y", [np.arange(N), ["a"] * N, pd.Series(range(N))], ids=["array", "list", "series"])
+    @pytest.mark.parametrize(
+        "y",
+        [np.arange(N), ["a"] * N, pd.Series(range(N)), np.arange(N)[:, np.newaxis]],
+        ids=["array", "list", "series", "column"],
+    )
     def test_labels_are_ignored(self, make, y):
         make().fit(views(), y)
 
@@ -247,3 +251,27 @@ class TestFindingsOfFit:
     def test_data_sets(self):
         for data in (mdt.datasets.load_multiview_digits(), mdt.datasets.make_helix_b(300)):
             mdt.MDT(strategy=[0, 1]).fit(data.views)  # warnings are errors
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [pd.Index([f"s{i}" for i in range(N)], dtype="string"), pd.Index(range(N), dtype="Int64")],
+    ids=["text", "integers"],
+)
+def test_row_labels_of_other_types(labels):
+    """Equal labels are equal, whatever pandas stores them as."""
+    first, second = (pd.DataFrame(view) for view in views())
+    first.index, second.index = labels, labels.astype(object)
+    mdt.build_operators([first, second])
+    second.index = labels[::-1]
+    with pytest.raises(ValueError, match="expected rows in one order"):
+        mdt.build_operators([first, second])
+    second.index = pd.MultiIndex.from_product([["a"], range(N)])
+    with pytest.raises(ValueError, match="same number of levels, got 1 in view 0 and 2 in view 1"):
+        mdt.build_operators([first, second])
+
+
+def test_empty_columns_change_nothing(rng):
+    X = scipy.sparse.random_array((60, 40), density=0.4, rng=rng, format="csr")
+    wide = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(60, 10**6))
+    assert_array_equal(mdt.MDT(2, strategy="mean").fit(wide).embedding_, mdt.MDT(2, strategy="mean").fit(X).embedding_)

@@ -256,6 +256,17 @@ def test_a_damaged_line_is_refused_with_its_number(arguments, finished, old, new
     assert finished.read_bytes() == before
 
 
+def test_an_open_quote_before_other_rows_is_refused(arguments, finished):
+    """The rows after it are there, and must not be removed as one that was cut off."""
+    lines = finished.read_text().splitlines(keepends=True)
+    for place in (0, 3, len(lines) - 2):
+        damaged = [*lines[:place], lines[place].replace(",", '",', 1), *lines[place + 1 :]]
+        finished.write_text("".join(damaged))
+        with pytest.raises(ValueError, match=r"rows: expected .*quotes in pairs|rows: expected a file"):
+            mdt.study.run(**arguments, rows=finished)
+        assert finished.read_text() == "".join(damaged)
+
+
 def test_reading_does_not_change_the_file(finished):
     finished.write_bytes(finished.read_bytes()[:-3])
     before = finished.read_bytes()

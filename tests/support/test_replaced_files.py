@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -137,10 +138,11 @@ def test_errors_name_the_file(tmp_path):
 
 
 def test_parts_of_killed_processes_are_removed(tmp_path):
-    for name in ("a[1]", ".a[1].0f.part", ".a1.0f.part", "a[1].part"):
+    others = [".a1.0123456789abcdef.part", "a[1]", "a[1].part"]
+    for name in (".a[1].0123456789abcdef.part", *others):
         (tmp_path / name).touch()
     remove_parts(tmp_path / "a[1]")
-    assert names_in(tmp_path) == [".a1.0f.part", "a[1]", "a[1].part"]
+    assert names_in(tmp_path) == others
 
 
 @posix
@@ -185,3 +187,19 @@ class TestLock:
         with pytest.raises(FileNotFoundError, match="inner"), locked(tmp_path / "file"):
             raise FileNotFoundError("inner")
         assert names_in(tmp_path) == []
+
+
+def test_parts_of_files_with_longer_names_are_left(tmp_path):
+    """Another process may be writing them."""
+    own, other = (tmp_path / f".{name}.0123456789abcdef.part" for name in ("ck", "ck.json"))
+    own.touch()
+    other.touch()
+    remove_parts(tmp_path / "ck")
+    assert names_in(tmp_path) == [other.name]
+
+
+@posix
+def test_a_pipe_is_written_directly():
+    code = "from mdt_fast._support.files import replace_file; replace_file('/dev/stdout', 'text')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "text"

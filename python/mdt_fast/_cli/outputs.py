@@ -74,8 +74,9 @@ class Outputs:
         entries = {name: _entry(self._staging / name) for name in new}
         for target in (*placed, self.folder / MANIFEST):
             _check_target(target)
+        changed = [*placed, *(self.folder / name for name in obsolete), self.folder / MANIFEST]
         # Another command with the same folder publishes before or after this one.
-        with locked(self.folder / MANIFEST), _kept(self._staging / "old", [*placed, self.folder / MANIFEST]):
+        with locked(self.folder / MANIFEST), _kept(self._staging / "old", changed):
             (self.folder / MANIFEST).unlink(missing_ok=True)
             for name in new:
                 move_file(self._staging / name, self.folder / name)

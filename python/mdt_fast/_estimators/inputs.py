@@ -24,7 +24,8 @@ def refuse_views_as_y(y: Any) -> None:
         # Labels are numbers or strings; a list of anything else with a length is a matrix or several.
         is_matrix = any(map(_has_items, y[:1]))
     else:
-        is_matrix = is_named(y) or (shape is not None and len(shape) > 1)
+        # One column of labels is no view.
+        is_matrix = is_named(y) or (shape is not None and len(shape) > 1 and tuple(shape[1:]) != (1,))
     if is_matrix:
         got = type(y).__name__ if shape is None else f"{type(y).__name__} of shape {tuple(shape)}"
         raise ValueError(

@@ -37,6 +37,8 @@ _VECTORS_TIMES_SAMPLES = 2**18
 _GRID_RATIO = 1.5
 # Largest number of refinements around the knee; one or two suffice.
 _MAX_REFINEMENTS = 6
+# Largest number of random vectors for fewer samples than this.
+_MOST_VECTORS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,7 @@ def select_time(
     view : int or None, default=None
         Member of the set that is used as M instead of the mean.
     n_vectors : int or None, default=None
-        Number of random vectors of the estimator, at least 2. The error is proportional to
+        Number of random vectors of the estimator, from 2 to N (or 1,024). The error is proportional to
         ``1 / sqrt(n_vectors N)``; None is 32 up to about 8,000 samples, ``2^18 / N`` beyond, and 8
         from 32,000 samples on.
     random_state : int, Generator, RandomState or None, default=0
@@ -180,13 +182,14 @@ def select_time(
     W = _walk(ops, view)
     if n_vectors is None:
         n_vectors = min(max(_VECTORS_TIMES_SAMPLES // W.shape[0], 8), 32)
-    n_vectors = check_integer("n_vectors", n_vectors, minimum=2)
+    n_vectors = check_integer("n_vectors", n_vectors, minimum=2, limit=max(W.shape[0], _MOST_VECTORS))
     if method == "auto":
         method = "exact" if W.shape[0] <= _EXACT_SAMPLES else "stochastic"
     threads = n_threads(W.operators.n_jobs if n_jobs is None else n_jobs)
     # Drawn with every method, so that a given generator advances alike.
     seed = check_seed(random_state)
     if method == "stochastic":
+        check_integer("max_t", max_t, minimum=3, limit=max(LARGEST_STEPS // len(W), 3))
         return _stochastic(W, max_t, n_vectors, seed, threads)
     entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t)
     times = np.arange(1, max_t + 1)

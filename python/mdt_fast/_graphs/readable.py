@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import datetime
 import os
+from array import array
+from collections import deque
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from numbers import Real
@@ -20,6 +22,8 @@ from numpy.typing import NDArray
 MATRIX = "a 2-D array (samples, features)"
 # Interfaces by which an object gives NumPy an array as a whole.
 _WHOLE = ("__array__", "__array_interface__", "__array_struct__")
+# Sequences that NumPy reads without harm. Text is refused by its dtype.
+_PLAIN = (str, bytes, range, array, deque)
 # Lists within lists that are looked into: samples, features, and one level to report.
 _MOST_LEVELS = 3
 _REAL_KINDS = "biuf"
@@ -107,8 +111,8 @@ def _check_items(X: Iterable[Any], name: str, expected: str, levels: int) -> Non
             for item in X:
                 if isinstance(item, (list, tuple)):
                     _check_items(item, name, expected, levels - 1)
-        elif issubclass(kind, (str, bytes)) or any(hasattr(kind, interface) for interface in _WHOLE):
-            continue  # refused by its dtype, or read as a whole
+        elif issubclass(kind, _PLAIN) or any(hasattr(kind, interface) for interface in _WHOLE):
+            continue
         elif any(hasattr(kind, method) for method in ("__getitem__", "__iter__", "__len__")):
             item = next(item for item in X if type(item) is kind)
             raise TypeError(f"{name}: expected {expected}, got a list with {_describe(item)}")

@@ -16,8 +16,13 @@ def check_row_labels(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
     """Raise ValueError if the row labels of two frames differ; `pairs` are names and views."""
     labelled = [(name, X.index) for name, X in pairs if _has_index(X)]
     for (first_name, first), (name, index) in combinations(labelled, 2):
-        if first.equals(index) or _is_no_label(first, index) or _is_no_label(index, first):
+        if _are_equal(first, index) or _is_no_label(first, index) or _is_no_label(index, first):
             continue
+        if first.nlevels != index.nlevels:
+            raise ValueError(
+                f"{argument}: expected row labels with the same number of levels, got {first.nlevels} in {first_name} "
+                f"and {index.nlevels} in {name}"
+            )
         alone = first.symmetric_difference(index, sort=False)
         if len(alone):
             (label,) = alone[:1].tolist()
@@ -37,6 +42,14 @@ def row_labels(views: Iterable[Any]) -> Any:
     """Return the index of the first frame with labels of its own, else of the first frame, else None."""
     found = [X.index for X in views if _has_index(X)]
     return next((index for index in found if not _is_default(index)), found[0] if found else None)
+
+
+def _are_equal(first: Any, index: Any) -> bool:
+    """Return whether two indices have the same labels; types such as "string" and "object" may differ."""
+    if first.equals(index):
+        return True
+    is_comparable = len(first) == len(index) and first.nlevels == index.nlevels
+    return is_comparable and bool(first.astype(object).equals(index.astype(object)))
 
 
 def _has_index(X: Any) -> bool:

@@ -88,7 +88,7 @@ def leading_columns(X: Any) -> list[int] | None:
     d = X.shape[1]
     if d < 2:
         return None
-    means, variances = _moments(X)
+    columns, means, variances = _moments(X)
     total = variances.sum()
     if not np.isfinite(total) or not total > 0:
         return None
@@ -97,22 +97,23 @@ def leading_columns(X: Any) -> list[int] | None:
     held = np.cumsum(variances[order]) / total
     if held[-1] < _LEADING_VARIANCE or bool((means**2 <= _CENTRED**2 * variances).all()):
         return None
-    return [int(column) for column in order[: int(np.searchsorted(held, _LEADING_VARIANCE)) + 1]]
+    return [int(columns[column]) for column in order[: int(np.searchsorted(held, _LEADING_VARIANCE)) + 1]]
 
 
 # Huge values overflow to infinite variances, which are no finding.
 @np.errstate(over="ignore", invalid="ignore")
-def _moments(X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return mean and variance of each column, in double precision."""
+def _moments(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Return columns with mean and variance, in double precision, without empty columns of a sparse view."""
     n, d = X.shape
     if sparse.issparse(X):
-        means = np.bincount(X.indices, weights=X.data, minlength=d) / n
-        zeros = n - np.bincount(X.indices, minlength=d)
-        squares = np.bincount(X.indices, weights=(X.data - means[X.indices]) ** 2, minlength=d)
-        return means, (squares + zeros * means**2) / n
+        # Columns without entries, of which there may be many, have mean and variance 0.
+        columns, places, counts = np.unique(X.indices, return_inverse=True, return_counts=True)
+        means = np.bincount(places, weights=X.data) / n
+        squares = np.bincount(places, weights=(X.data - means[places]) ** 2)
+        return columns, means, (squares + (n - counts) * means**2) / n
     means = X.mean(axis=0, dtype=np.float64)
     rows = max(1, _BLOCK // d)
     squares = np.zeros(d)
     for start in range(0, n, rows):
         squares += ((X[start : start + rows] - means) ** 2).sum(axis=0)
-    return means, squares / n
+    return np.arange(d), means, squares / n

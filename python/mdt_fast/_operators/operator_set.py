@@ -270,7 +270,7 @@ class OperatorSet:
         scipy.sparse.csr_array
             The (N, N) transition matrix.
         """
-        index = check_integer("index", index, minimum=0, maximum=len(self.transitions) - 1)
+        index = check_integer("index", index, minimum=-len(self.transitions), maximum=len(self.transitions) - 1)
         return to_scipy(self.transitions[index], self.n_samples)
 
     def stored_walks(self, indices: Iterable[int]) -> list[int]:
@@ -288,7 +288,7 @@ class OperatorSet:
         """
         if not isinstance(indices, Iterable):
             raise TypeError(f"indices: expected indices of members, got {indices!r}")
-        chosen = [check_integer("indices", i, minimum=0, maximum=len(self) - 1) for i in indices]
+        chosen = [check_integer("indices", i, minimum=-len(self), maximum=len(self) - 1) for i in indices]
         return sorted({base for i in chosen for base in self.members[i].bases})
 
     def _with(

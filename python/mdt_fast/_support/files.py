@@ -22,6 +22,7 @@ if sys.platform != "win32":
 
 # Bytes of a name that a hidden name beside it repeats. File systems limit names to 255 bytes.
 _NAME_BYTES = 200
+_RANDOM_BYTES = 8  # of the name of a hidden file
 _POLL = 0.01  # seconds between two attempts to lock
 # Errors of file systems without locks, such as some network file systems.
 _NO_LOCKS = {getattr(errno, name, None) for name in ("ENOLCK", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EINVAL")}
@@ -31,11 +32,12 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write a file so that readers see either the old or the new content, never a part."""
     target = _resolve(path)
     data = content.encode() if isinstance(content, str) else content
-    status = _status(target)
+    # Of the path itself: the target of /dev/stdout may be a pipe, which has no path.
+    status = _status(Path(path))
     if status is not None and not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-        target.write_bytes(data)
+        Path(path).write_bytes(data)
         return
-    part = _beside(target, f"{os.urandom(8).hex()}.part")
+    part = _beside(target, f"{os.urandom(_RANDOM_BYTES).hex()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         # Never readable by more users than the file that it replaces.
@@ -80,7 +82,8 @@ def move_file(source: Path, path: str | os.PathLike[str]) -> None:
 def remove_parts(path: str | os.PathLike[str]) -> None:
     """Remove what killed processes left of :func:`replace_file`; the caller is the only writer."""
     target = _resolve(path)
-    for part in target.parent.glob(escape(_beside(target, "").name) + "*.part"):
+    # Exactly the names that `replace_file` chooses: those of `a.json` begin like those of `a`.
+    for part in target.parent.glob(escape(_beside(target, "").name) + "[0-9a-f]" * (2 * _RANDOM_BYTES) + ".part"):
         part.unlink(missing_ok=True)
 
 
@@ -129,7 +132,11 @@ def _acquire(lock: Path, path: str, seconds: float) -> int:
     """Return the descriptor of the locked file `lock`."""
     latest = time.monotonic() + seconds
     while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        except PermissionError:
+            # That of another user who was killed.
+            descriptor = os.open(lock, os.O_RDONLY)
         try:
             while try_lock(descriptor) is False:
                 if time.monotonic() > latest:

@@ -152,11 +152,31 @@ class RowFile:
 
 
 def _complete(content: bytes) -> int:
-    """Return the length of the complete lines; a line break between quotes ends no line."""
-    end = content.rfind(b"\n") + 1
-    while end and content.count(b'"', 0, end) % 2:
-        end = content.rfind(b"\n", 0, end - 1) + 1
+    """Return the length of the complete rows; a line break between quotes ends no row.
+
+    Raises
+    ------
+    ValueError
+        If complete rows follow an open quote: the file was damaged, and nothing of it may be removed.
+    """
+    end = position = 0
+    is_open = False
+    since: list[bytes] = []
+    for line in content.splitlines(keepends=True):
+        position += len(line)
+        is_odd = line.count(b'"') % 2 == 1
+        is_open ^= is_odd
+        if not is_open and line.endswith(b"\n"):
+            end, since = position, []
+        elif not is_odd:
+            since.append(line)
+    if is_open and any(_is_row(line) for line in since):
+        raise ValueError("rows: expected quotes in pairs, got an open quote before the last row")
     return end
+
+
+def _is_row(line: bytes) -> bool:
+    return len(next(csv.reader([line.decode("utf-8", "replace")]), [])) == len(_COLUMNS)
 
 
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:

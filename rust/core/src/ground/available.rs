@@ -49,7 +49,8 @@ fn left_by_group(root: &Path, line: &str) -> Option<u64> {
         let number = |name: &str| read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
         let (most, used) = (number(limit)?, number(usage)?);
         let stat = read_to_string(group.join("memory.stat")).unwrap_or_default();
-        let cached: u64 = [inactive, active].iter().filter_map(|name| entry(&stat, name)).sum();
+        // Memory that the kernel can reclaim is not used up.
+        let cached: u64 = [inactive, active, "slab_reclaimable"].iter().filter_map(|name| entry(&stat, name)).sum();
         Some(most.saturating_sub(used.saturating_sub(cached)))
     };
     // Inside of a container the path may be that of the host: only the groups above exist.

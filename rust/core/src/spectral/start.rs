@@ -70,7 +70,7 @@ impl BasisWidths {
 
 /// Columns of the block that [`Start::Random`] begins with, for `rank` triplets.
 pub fn start_columns(rank: usize) -> usize {
-    (rank + 3).next_multiple_of(4).min(MAX_BLOCK)
+    (rank.min(MAX_BLOCK) + 3).next_multiple_of(4).min(MAX_BLOCK)
 }
 
 /// Columns of a basis before a restart, if there are at least twice as many points.

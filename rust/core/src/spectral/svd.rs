@@ -82,8 +82,8 @@ pub fn solver_bytes(n: usize, rank: usize, item_size: usize) -> u64 {
     if widths.are_too_wide(n) {
         return decomposition_bytes(n);
     }
-    let columns = 2 * widths.most + 3 * widths.block;
-    (n as u64 * (item_size * columns) as u64).saturating_add(decomposition_bytes(widths.most))
+    let columns = (2 * widths.most + 3 * widths.block) as u64;
+    (n as u64).saturating_mul(columns.saturating_mul(item_size as u64)).saturating_add(decomposition_bytes(widths.most))
 }
 
 /// Decomposes the matrix itself, for sizes at which the bases would be as large.
