@@ -196,7 +196,9 @@ fn check<T: Real>(shape: Shape, n: usize, d: usize, k: usize, seed: u64) {
             assert_eq!(search::<T>(&points, Layout::Dense, k, metric, method), scan, "{metric:?} {method:?}");
         }
         let sparse = search::<T>(&points, Layout::Sparse, k, metric, Method::Scan);
-        assert_eq!(search::<T>(&points, Layout::Sparse, k, metric, Method::Tree), sparse, "{metric:?}");
+        for method in [Method::Tree, Method::Columns] {
+            assert_eq!(search::<T>(&points, Layout::Sparse, k, metric, method), sparse, "{metric:?} {method:?}");
+        }
         if let Some(row) = crate::oracle::undefined(metric, &points) {
             let message = scan.unwrap_err().to_string();
             assert!(message.starts_with(&format!("row {row} is ")), "{message}");
@@ -264,6 +266,34 @@ proptest! {
         shape in prop::sample::select(&DOUBLE[..]), n in 2..140_usize, d in 1..10_usize, k in 1..20_usize, seed: u64
     ) {
         check::<f64>(shape, n, d, k.min(n - 1), seed);
+    }
+}
+
+/// Rows with few of many columns: few pairs share a column, and some rows share none or are empty.
+#[test]
+fn rows_that_share_few_columns() {
+    for (seed, n, columns, k) in [(1, 60, 40, 5), (2, 200, 400, 9), (3, 90, 12, 20), (4, 40, 900, 39)] {
+        let mut random = Random(seed);
+        let mut row = |i: usize| -> Vec<f64> {
+            let mut row = vec![0.0; columns];
+            for _ in 0..random.below(5) + usize::from(i % 11 != 0) {
+                row[random.below(columns)] = random.below(7) as f64 - 2.0;
+            }
+            row
+        };
+        let points: Matrix = (0..n).map(&mut row).collect();
+        for metric in [Metric::Euclidean, Metric::Cosine] {
+            let points: Matrix = points
+                .iter()
+                .filter(|row| metric == Metric::Euclidean || row.iter().any(|v| *v != 0.0))
+                .cloned()
+                .collect();
+            let k = k.min(points.len() - 1);
+            let scanned = search::<f64>(&points, Layout::Sparse, k, metric, Method::Scan).unwrap();
+            for method in [Method::Columns, Method::Auto] {
+                assert_eq!(search::<f64>(&points, Layout::Sparse, k, metric, method).unwrap(), scanned);
+            }
+        }
     }
 }
 

@@ -13,11 +13,13 @@
 //! | `screen` | lower bounds of squared distances by matrix products, with their error bound |
 //! | `scan` | all pairs in cache-sized blocks; pairs that pass the screen are compared exactly |
 //! | `kd_tree` | a k-d tree for very few dimensions |
+//! | `inverted` | sparse points by the columns that they share |
 //! | `approximate` | most of the nearest neighbours, for many points |
 //! | `cross` | edges from new points to the points of a graph |
 
 mod approximate;
 mod cross;
+mod inverted;
 mod kd_tree;
 mod metric;
 mod nearest;
@@ -55,6 +57,8 @@ pub enum Method {
     Scan,
     /// A k-d tree; dense points only.
     Tree,
+    /// By shared columns; sparse points and squared metrics only.
+    Columns,
     /// Most of the nearest neighbours, in a time that grows little faster than the number of
     /// points; dense points and squared metrics only.
     Approximate(ApproximateSettings),
@@ -129,7 +133,14 @@ impl<T: Real> Points<'_, T> {
                 }
             }
             Self::Rescaled(points) => Points::Dense(points.borrowed()).search(k, method, exec),
-            Self::Sparse(points) => scan::search(points, k, exec),
+            Self::Sparse(points) => {
+                let pays = method == Method::Columns || (method == Method::Auto && inverted::pays(points));
+                if pays && points.metric().is_squared() {
+                    inverted::search(points, k, exec)
+                } else {
+                    scan::search(points, k, exec)
+                }
+            }
         }
     }
 }
