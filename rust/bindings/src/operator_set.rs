@@ -59,9 +59,16 @@ pub fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
 #[pymethods]
 impl PyOperatorSet {
     /// Combine transition matrices of one size and one element type with members that refer to
-    /// them.
+    /// them. `lacking` has for each matrix the samples that its view lacks; the first `n_lenders`
+    /// matrices lend them rows.
     #[new]
-    fn new(transitions: Vec<PyRef<'_, PyTransition>>, members: Vec<PyRef<'_, PyMember>>) -> PyResult<Self> {
+    #[pyo3(signature = (transitions, members, lacking = None, n_lenders = 0))]
+    fn new(
+        transitions: Vec<PyRef<'_, PyTransition>>,
+        members: Vec<PyRef<'_, PyMember>>,
+        lacking: Option<Vec<PyReadonlyArray1<'_, u32>>>,
+        n_lenders: usize,
+    ) -> PyResult<Self> {
         let members = members.iter().map(|member| member.0).collect();
         let (mut single, mut double) = (Vec::new(), Vec::new());
         for transition in &transitions {
@@ -75,7 +82,15 @@ impl PyOperatorSet {
             (true, _) => OperatorSet::new(double, members).map(Precision::Double),
             _ => return Err(PyTypeError::new_err("transitions: expected one element type, got float32 and float64")),
         };
-        set.map(Self).map_err(to_exception)
+        let set = set.map_err(to_exception)?;
+        let Some(lacking) = lacking else { return Ok(Self(set)) };
+        let lacking = lacking.iter().map(|points| Ok(elements(points)?.to_vec())).collect::<PyResult<_>>()?;
+        match set {
+            Precision::Single(set) => set.with_absences(lacking, n_lenders).map(Precision::Single),
+            Precision::Double(set) => set.with_absences(lacking, n_lenders).map(Precision::Double),
+        }
+        .map(Self)
+        .map_err(to_exception)
     }
 
     /// Return `W @ block`, or `W.T @ block`.

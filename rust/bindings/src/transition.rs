@@ -171,6 +171,13 @@ impl PyTransition {
         })
     }
 
+    /// Return the walk among `n` samples of which this one has the ascending `samples`; the rows of
+    /// the others are empty.
+    fn among(&self, samples: PyReadonlyArray1<'_, u32>, n: usize) -> PyResult<Self> {
+        let samples = elements(&samples)?;
+        dispatch!(&self.0, walk => walk.among(samples, n).map(Self::from).map_err(to_exception))
+    }
+
     /// Row pointers.
     #[getter]
     fn indptr<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {

@@ -49,6 +49,8 @@ pub(crate) struct Term<'a, T> {
     pub matrix: &'a Csr<T>,
     /// A diagonal factor on the left of the matrix.
     pub scale: Option<&'a [T]>,
+    /// Added to the weight, for each row.
+    pub lent: Option<&'a [T]>,
     pub input: &'a [T],
 }
 
@@ -156,7 +158,11 @@ fn tile<T: Real, const W: usize>(
         add_scaled(&mut acc, remainder.identity, &remainder.input[i * cols + from..][..W]);
     }
     for term in terms {
-        let factor = term.scale.map_or(term.weight, |scale| term.weight * scale[i]);
+        let weight = term.lent.map_or(term.weight, |lent| term.weight + lent[i]);
+        if term.lent.is_some() && weight == T::ZERO {
+            continue;
+        }
+        let factor = term.scale.map_or(weight, |scale| weight * scale[i]);
         gather(&mut acc, term, cols, i, from, factor);
     }
     for scale in remainder.scales {
@@ -249,8 +255,8 @@ mod tests {
             let x: Vec<f64> = (0..n * cols).map(|k| ((k * 37) % 101) as f64 / 7.0).collect();
             let offset: Vec<f64> = (0..cols).map(|c| c as f64).collect();
             let terms = [
-                Term { weight: 0.5, matrix: &matrix, scale: None, input: &x },
-                Term { weight: 2.0, matrix: &matrix, scale: Some(&degrees), input: &x },
+                Term { weight: 0.5, matrix: &matrix, scale: None, lent: None, input: &x },
+                Term { weight: 2.0, matrix: &matrix, scale: Some(&degrees), lent: None, input: &x },
             ];
             let scales: [&[f64]; 2] = [&degrees, &degrees];
             let remainder =

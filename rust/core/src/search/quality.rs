@@ -13,6 +13,9 @@ use crate::graph::neighbours::Features;
 use crate::reorder::{in_cache_order, in_given_order};
 use crate::{Contrastive, Error, Exec, OperatorSet, Real, Result, Trajectory};
 
+/// Weights that differ from 1 by less are those of all views.
+const SMALL_WEIGHT: f64 = 1e-12;
+
 /// The rows on which labels are scored for one view.
 #[derive(Debug, Clone)]
 pub enum ViewRows<'a> {
@@ -79,10 +82,17 @@ impl<T: Real> Quality<'_, T> {
             Self::Labels { clustering, criterion, views } => {
                 let labels = OrderedLabels::new(&clustered()?.labels, trajectory.set(), exec)?;
                 let n_labels = clustering.k_means.n_clusters;
-                let mut average = 0.0;
+                let (mut average, mut unjudged) = (0.0, 0.0);
                 // A view of weight 0 does not count, whatever its score.
                 for view in views.iter().filter(|view| view.weight > 0.0) {
-                    average += view.weight * view.rows.score(*criterion, &labels, n_labels, exec)?;
+                    match view.rows.score(*criterion, &labels, n_labels, exec)? {
+                        Some(score) => average += view.weight * score,
+                        None => unjudged += view.weight,
+                    }
+                }
+                if unjudged > 0.0 {
+                    // Other views have the weight of views that cannot judge; the least score if none can.
+                    average = if unjudged < 1.0 - SMALL_WEIGHT { average / (1.0 - unjudged) } else { 0.0 };
                 }
                 Ok(if criterion.is_minimised() { -average } else { average })
             }
@@ -112,20 +122,41 @@ impl<'a, T: Real> OrderedLabels<'a, T> {
     }
 }
 
+/// The labels of some points, numbered from 0 without gaps, and their number; None if no criterion is
+/// defined for them.
+fn labels_of(points: &[u32], labels: &[u32], n_labels: usize) -> Option<(Vec<u32>, usize)> {
+    let (mut numbers, mut count) = (vec![None; n_labels], 0_u32);
+    let renumbered = points.iter().map(|&point| {
+        *numbers[labels[point as usize] as usize].get_or_insert_with(|| {
+            count += 1;
+            count - 1
+        })
+    });
+    let renumbered: Vec<u32> = renumbered.collect();
+    (2..points.len()).contains(&(count as usize)).then_some((renumbered, count as usize))
+}
+
 impl ViewRows<'_> {
+    /// The score on the points that the view has; None if these are too few or of one cluster.
     fn score<T: Real>(
         &self,
         criterion: Criterion,
         labels: &OrderedLabels<'_, T>,
         n_labels: usize,
         exec: &Exec,
-    ) -> Result<f64> {
+    ) -> Result<Option<f64>> {
         match *self {
             Self::Walk(walk) => {
-                let rows = Features::Sparse(labels.set.walks()[walk].matrix());
-                criterion.of(rows, labels.solver_order, n_labels, exec)
+                let Some((rows, points)) = labels.set.present(walk, exec)? else {
+                    let rows = Features::Sparse(labels.set.walks()[walk].matrix());
+                    return criterion.of(rows, labels.solver_order, n_labels, exec).map(Some);
+                };
+                let Some((labels, n_labels)) = labels_of(&points, labels.solver_order, n_labels) else {
+                    return Ok(None);
+                };
+                criterion.of(Features::Sparse(rows), &labels, n_labels, exec).map(Some)
             }
-            Self::Features(rows) => criterion.of(rows, &labels.given_order, n_labels, exec),
+            Self::Features(rows) => criterion.of(rows, &labels.given_order, n_labels, exec).map(Some),
         }
     }
 }

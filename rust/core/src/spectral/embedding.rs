@@ -200,7 +200,8 @@ fn eigenfunctions<T: Real>(
 ) -> Result<Svd<T>> {
     let not_reversible = || Error::Invalid("expected the repetition of one reversible walk".into());
     let step = trajectory.repeated_walk().ok_or_else(not_reversible)?;
-    let degrees = trajectory.set().walks()[step].degrees().ok_or_else(not_reversible)?;
+    let borrows = trajectory.set().borrowing().is_some_and(|absences| !absences.lacking(step).is_empty());
+    let degrees = trajectory.set().walks()[step].degrees().filter(|_| !borrows).ok_or_else(not_reversible)?;
     let total: f64 = degrees.iter().map(|d| d.to_f64()).sum();
     let pi: Vec<f64> = degrees.iter().map(|d| d.to_f64() / total).collect();
     let once = Trajectory::of_walk(trajectory.set(), step);

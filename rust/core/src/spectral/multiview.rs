@@ -26,6 +26,9 @@ impl<'a, T: Real> BlockAffinity<'a, T> {
         if n_views < 2 || n_views > set.walks().len() {
             return Err(Error::Invalid(format!("expected at least 2 views, got {}", n_views.min(set.walks().len()))));
         }
+        if set.borrowing().is_some() {
+            return Err(Error::Invalid("expected views that have all samples, got views that lack some".into()));
+        }
         let degrees: Option<Vec<_>> = set.walks()[..n_views].iter().map(|walk| walk.degrees()).collect();
         let degrees = degrees.ok_or_else(|| Error::Invalid("expected views made from symmetric affinities".into()))?;
         Ok(Self { set, degrees })

@@ -25,6 +25,7 @@
 use crate::ground::block::Block;
 use crate::ground::sparse_step::{Remainder, step_rows};
 use crate::ground::tall::{TallRef, column_means};
+use crate::walk::absence::Group;
 use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
 use crate::{Direction, Error, Exec, Member, OperatorSet, Power, Real, Result, Step, Trajectory};
 
@@ -286,14 +287,17 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
     ) -> Result<Products> {
         let (powers, cols) = (&self.parts.powers, ahead.cols);
         let lower = local.lower_powers(powers, ahead, Direction::Forward, exec)?;
-        let terms: Vec<_> = powers
+        let groups: Vec<_> = powers
             .iter()
             .zip(&lower)
             .map(|(p, lower)| {
                 let input = lower.as_ref().map_or(ahead.data, |block| &block[..]);
-                local.set().walks()[p.base].term(T::ONE, Direction::Forward, input)
+                Group { walks: vec![(p.base, T::ONE)], input }
             })
             .collect();
+        let lent = groups.iter().map(|group| local.set().lent(group)).collect::<Result<Vec<_>>>()?;
+        let terms: Vec<_> =
+            groups.iter().zip(&lent).map(|(group, lent)| local.set().terms(group, lent.as_deref())).collect();
         let weights: Vec<T> = powers
             .iter()
             .map(|p| step.powers.iter().find(|q| (q.base, q.exponent) == (p.base, p.exponent)))
@@ -320,8 +324,8 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
                     add_scaled(line, T::from_f64(step.uniform), &means);
                 }
             }
-            for ((term, &weight), found) in terms.iter().zip(&weights).zip(&mut found.powers) {
-                step_rows(std::slice::from_ref(term), nothing, cols, first, product);
+            for ((terms, &weight), found) in terms.iter().zip(&weights).zip(&mut found.powers) {
+                step_rows(terms, nothing, cols, first, product);
                 *found = dot(product, z);
                 add_scaled(sum, weight, product);
             }
@@ -349,9 +353,13 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
             found.identity += ahead.data[p * cols + c].to_f64();
             for ((power, lower), sum) in self.parts.powers.iter().zip(&lower).zip(&mut found.powers) {
                 let input = lower.as_ref().map_or(ahead.data, |block| &block[..]);
-                let (columns, values) = local.set().walks()[power.base].matrix().row(p);
-                let entries = columns.iter().zip(values);
-                *sum += entries.map(|(&j, v)| v.to_f64() * input[j as usize * cols + c].to_f64()).sum::<f64>();
+                for (matrix, weight) in local.set().rows_of(power.base, p) {
+                    let (columns, values) = matrix.row(p);
+                    let entries = columns.iter().zip(values);
+                    let product =
+                        entries.map(|(&j, v)| v.to_f64() * input[j as usize * cols + c].to_f64()).sum::<f64>();
+                    *sum += weight.to_f64() * product;
+                }
             }
         }
         if self.parts.uniform != 0.0 {

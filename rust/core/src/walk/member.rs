@@ -90,6 +90,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// One step of a stored walk.
+    pub(super) fn of_walk(base: usize) -> Self {
+        Self { powers: vec![Power { base, exponent: 1, weight: 1.0 }], ..Self::default() }
+    }
+
     /// The combination of members with these weights.
     pub(super) fn combine<'a>(weighted: impl IntoIterator<Item = (&'a Member, f64)>) -> Self {
         let mut step = Self::default();

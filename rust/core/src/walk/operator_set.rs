@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::ground::permutation::Permutation;
+use crate::walk::absence::Absences;
 use crate::{Error, Exec, Member, Real, Result, Step, Transition};
 
 /// Stored matrices and members that refer to them.
@@ -12,6 +13,8 @@ pub struct OperatorSet<T> {
     n: usize,
     walks: Vec<Arc<Transition<T>>>,
     members: Vec<Member>,
+    /// The points that some walks lack; None if every walk has all points.
+    pub(crate) absences: Option<Absences<T>>,
     /// A copy whose steps use the cache better, computed at the first need by the layer above; None
     /// inside if it gains nothing.
     pub(crate) reordered: OnceLock<Option<Arc<ReorderedSet<T>>>>,
@@ -36,7 +39,15 @@ impl<T: Real> OperatorSet<T> {
         if let Some(member) = members.iter().find(|member| !member.fits(walks.len())) {
             return Err(Error::Invalid(format!("member {member:?} does not fit a set of {} operators", walks.len())));
         }
-        Ok(Self { n, walks, members, reordered: OnceLock::new() })
+        Ok(Self { n, walks, members, absences: None, reordered: OnceLock::new() })
+    }
+
+    /// The same set, with the points that each walk lacks. Steps take rows of the first `lenders`
+    /// walks in place of empty rows; with 0 lenders the rows of lacking points are those of the walk.
+    pub fn with_absences(mut self, lacking: Vec<Vec<u32>>, lenders: usize) -> Result<Self> {
+        let absences = Absences::new(&self.walks, lacking, lenders)?;
+        self.absences = (0..self.walks.len()).any(|v| !absences.lacking(v).is_empty()).then_some(absences);
+        Ok(self)
     }
 
     /// Number of states of the walks.
@@ -58,7 +69,9 @@ impl<T: Real> OperatorSet<T> {
     pub(crate) fn permuted(&self, permutation: Permutation, exec: &Exec) -> Result<ReorderedSet<T>> {
         let walks = self.walks.iter().map(|walk| Ok(Arc::new(walk.permuted(&permutation, exec)?)));
         let walks = walks.collect::<Result<_>>()?;
-        Ok(ReorderedSet { set: Self::new(walks, self.members.clone())?, permutation })
+        let mut set = Self::new(walks, self.members.clone())?;
+        set.absences = self.absences.as_ref().map(|absences| absences.placed(&permutation.order, &permutation.places));
+        Ok(ReorderedSet { set, permutation })
     }
 
     /// The convex combination of the members with these weights, collected by parts.

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::ground::csr::NOWHERE;
+use crate::walk::absence::Absences;
 use crate::{Csr, Exec, OperatorSet, Real, Result, Step, Transition};
 
 /// Largest number of bytes of the matrices of a patch. Larger neighbourhoods use the whole graph.
@@ -42,7 +43,7 @@ impl<'a, T: Real> Patch<'a, T> {
         if parts.uniform != 0.0 || rows.len() > limit {
             return Ok(whole());
         }
-        let bases = bases(parts);
+        let bases = bases(set, parts);
         let hops = parts.powers.iter().map(|p| p.exponent).max().unwrap_or(0);
         let entry_limit = PATCH_BYTES / (2 * (size_of::<u32>() + size_of::<T>()));
         let mut places = vec![NOWHERE; set.n()];
@@ -85,7 +86,9 @@ impl<'a, T: Real> Patch<'a, T> {
             Ok(Arc::new(Transition::restore(matrix, None)?))
         };
         let walks = set.walks().iter().enumerate().map(cut).collect::<Result<_>>()?;
-        let set = Cow::Owned(OperatorSet::new(walks, set.members().to_vec())?);
+        let mut cut = OperatorSet::new(walks, set.members().to_vec())?;
+        cut.absences = set.absences.as_ref().map(|absences| absences.placed(&points, &places));
+        let set = Cow::Owned(cut);
         Ok(Self { set, starts: (0..rows.len()).collect(), reach, places: Some(places) })
     }
 
@@ -98,9 +101,11 @@ impl<'a, T: Real> Patch<'a, T> {
     }
 }
 
-/// Matrices that some member uses.
-fn bases(parts: &Step) -> Vec<usize> {
-    let mut bases: Vec<usize> = parts.powers.iter().map(|p| p.base).collect();
+/// Matrices that some member uses, and those that lend rows to them.
+fn bases<T: Real>(set: &OperatorSet<T>, parts: &Step) -> Vec<usize> {
+    let lenders = set.borrowing().map_or(0..0, Absences::lenders);
+    let mut bases: Vec<usize> = parts.powers.iter().map(|p| p.base).chain(lenders).collect();
+    bases.sort_unstable();
     bases.dedup();
     bases
 }
@@ -118,7 +123,7 @@ pub(crate) fn near_blocks<T: Real>(
     if parts.uniform != 0.0 {
         return Ok(rows.chunks(width).map(<[usize]>::to_vec).collect());
     }
-    let bases = bases(parts);
+    let bases = bases(set, parts);
     let mut wanted = vec![false; set.n()];
     rows.iter().for_each(|&row| wanted[row] = true);
     let mut visited_for = vec![NOWHERE; set.n()];

@@ -115,12 +115,14 @@ impl SparseRow {
         let start = std::mem::take(&mut self.entries);
         let mut total = Vec::new();
         for power in &step.powers {
-            let matrix = set.walks()[power.base].matrix();
             let mut vector = start.clone();
             for _ in 0..power.exponent {
                 for &(j, z) in &vector {
-                    let (columns, values) = matrix.row(j as usize);
-                    columns.iter().zip(values).for_each(|(&c, v)| self.add(c, z * v.to_f64()));
+                    for (matrix, weight) in set.rows_of(power.base, j as usize) {
+                        let (columns, values) = matrix.row(j as usize);
+                        let z = z * weight.to_f64();
+                        columns.iter().zip(values).for_each(|(&c, v)| self.add(c, z * v.to_f64()));
+                    }
                 }
                 self.take_accumulated(&mut vector);
             }

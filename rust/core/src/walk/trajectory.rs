@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::ground::block::Block;
 use crate::ground::sparse_step::{Remainder, sparse_step};
 use crate::ground::tall::{TallBlock, TallRef, column_means, scale_rows};
+use crate::walk::absence::Group;
 use crate::{Direction, Error, Exec, OperatorSet, Power, Real, Result, Step, Transition};
 
 /// Blocks of up to this many columns are processed as one panel.
@@ -58,8 +59,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
 
     /// One step of a stored walk.
     pub(crate) fn of_walk(set: &'a OperatorSet<T>, base: usize) -> Self {
-        let step = Step { powers: vec![Power { base, exponent: 1, weight: 1.0 }], ..Step::default() };
-        Self { set, steps: vec![step] }
+        Self { set, steps: vec![Step::of_walk(base)] }
     }
 
     /// The stored walk of which every step consists, if there is one.
@@ -138,6 +138,9 @@ impl<'a, T: Real> Trajectory<'a, T> {
 
     /// The walks of a sequence whose members are reversible walks.
     fn reversible_sequence(&self) -> Option<Vec<&Transition<T>>> {
+        if self.set.borrowing().is_some() {
+            return None;
+        }
         let walk_of = |step: &Step| match step.powers[..] {
             [Power { base, exponent: 1, weight: 1.0 }] if step.identity == 0.0 && step.uniform == 0.0 => {
                 Some(&*self.set.walks()[base]).filter(|walk| walk.degrees().is_some())
@@ -184,10 +187,8 @@ impl<'a, T: Real> Trajectory<'a, T> {
             while done < power.exponent {
                 let mut next = Block::unset(x.data.len())?;
                 let input = reached.as_ref().map_or(x.data, |block| &block[..]);
-                let walk = &self.set.walks()[power.base];
-                let prepared = walk.prepare(direction, input, exec)?;
-                let term = walk.term(T::ONE, direction, prepared.as_deref().unwrap_or(input));
-                sparse_step(&[term], Remainder::none(), x.cols, &mut next, exec)?;
+                let once = Step::of_walk(power.base);
+                self.apply_step(&once, TallRef::new(input, x.cols), direction, &mut next, exec)?;
                 reached = Some(Arc::new(next));
                 done += 1;
             }
@@ -216,6 +217,10 @@ impl<'a, T: Real> Trajectory<'a, T> {
         };
         let identity = T::from_f64(step.identity);
         let mut remainder = Remainder { identity, input: x.data, offset: offset.as_deref(), ..Remainder::none() };
+        if self.set.borrowing().is_some() {
+            let groups = grouped(&step.powers, &lower, x.data);
+            return self.set.apply_borrowing(&groups, x.cols, direction, remainder, out, exec);
+        }
         let factors = || {
             step.powers.iter().zip(&lower).map(|(power, lower)| {
                 let (walk, weight) = (&self.set.walks()[power.base], T::from_f64(power.weight));
@@ -236,6 +241,17 @@ impl<'a, T: Real> Trajectory<'a, T> {
         }
         Ok(())
     }
+}
+
+/// The walks of a step by their inputs: `x` for single steps, the lower powers for the others.
+fn grouped<'a, T: Real>(powers: &[Power], lower: &'a [Option<Arc<Block<T>>>], x: &'a [T]) -> Vec<Group<'a, T>> {
+    let part = |power: &Power| (power.base, T::from_f64(power.weight));
+    let single = powers.iter().filter(|power| power.exponent == 1).map(part).collect();
+    let mut groups = vec![Group { walks: single, input: x }];
+    for (power, lower) in powers.iter().zip(lower) {
+        groups.extend(lower.as_ref().map(|block| Group { walks: vec![part(power)], input: &block[..] }));
+    }
+    groups
 }
 
 /// `P_1^T ... P_t^T x` with `P^T = D P D^-1`. The first `D^-1` is applied to a copy of `x`, every

@@ -43,14 +43,19 @@ struct Degrees<T> {
 }
 
 impl<T: Real> Degrees<T> {
-    /// None if some degrees leave the range of `T`. The walk then uses an explicit transpose.
+    /// None if some degrees leave the range of `T`. The walk then uses an explicit transpose. Points
+    /// without a row, which the walk lacks, have degree and inverse 0.
     ///
     /// The inverse is computed from the rounded degrees, so a stored walk is restored to the last
     /// bit.
-    fn new(degrees: Vec<T>) -> Option<Self> {
-        let inverse: Vec<T> = degrees.iter().map(|d| T::from_f64(1.0 / d.to_f64())).collect();
-        let is_normal = |v: &T| (T::TINY..f64::INFINITY).contains(&v.to_f64());
-        (degrees.iter().all(is_normal) && inverse.iter().all(is_normal)).then_some(Self { degrees, inverse })
+    fn new(degrees: Vec<T>, matrix: &Csr<T>) -> Option<Self> {
+        let has_row = |i: usize| !matrix.range(i).is_empty();
+        let invert = |(i, d): (usize, &T)| if has_row(i) { T::from_f64(1.0 / d.to_f64()) } else { T::ZERO };
+        let inverse: Vec<T> = degrees.iter().enumerate().map(invert).collect();
+        let is_normal = |v: T| (T::TINY..f64::INFINITY).contains(&v.to_f64());
+        let fits =
+            |i: usize| if has_row(i) { is_normal(degrees[i]) && is_normal(inverse[i]) } else { degrees[i] == T::ZERO };
+        (0..degrees.len()).all(fits).then_some(Self { degrees, inverse })
     }
 }
 
@@ -107,7 +112,7 @@ impl<T: Real> Transition<T> {
         }
         // Up to a common factor if the sums leave the range of the element type.
         let largest = sums.iter().copied().fold(0.0, f64::max);
-        let of = |scale: f64| Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect());
+        let of = |scale: f64| Degrees::new(sums.iter().map(|s| T::from_f64(s / scale)).collect(), &affinity);
         let degrees = of(factor).or_else(|| of(largest));
         Ok(Self { matrix: affinity, degrees, transpose: OnceLock::new() })
     }
@@ -135,7 +140,31 @@ impl<T: Real> Transition<T> {
     }
 
     fn of_parts(matrix: Csr<T>, degrees: Option<Vec<T>>) -> Self {
-        Self { matrix, degrees: degrees.and_then(Degrees::new), transpose: OnceLock::new() }
+        let degrees = degrees.and_then(|degrees| Degrees::new(degrees, &matrix));
+        Self { matrix, degrees, transpose: OnceLock::new() }
+    }
+
+    /// The walk among `n` points of which this one has the ascending `points`; the rows of the others
+    /// are empty.
+    pub fn among(&self, points: &[u32], n: usize) -> Result<Self> {
+        Error::check_size("points", self.n(), points.len())?;
+        let mut indptr = memory::zeros::<u64>(n + 1)?;
+        let mut degrees = self.degrees().map(|_| memory::zeros::<T>(n)).transpose()?;
+        for (i, &point) in points.iter().enumerate() {
+            let Some(length) = indptr.get_mut(point as usize + 1) else {
+                return Err(Error::Invalid(format!("points: expected numbers below {n}, got {point}")));
+            };
+            *length = self.matrix.range(i).len() as u64;
+            if let (Some(all), Some(own)) = (&mut degrees, self.degrees()) {
+                all[point as usize] = own[i];
+            }
+        }
+        for i in 0..n {
+            indptr[i + 1] += indptr[i];
+        }
+        let indices = memory::collect(self.matrix.indices().iter().map(|&place| points[place as usize]))?;
+        // Checks that the points ascend.
+        Self::restore(Csr::new(n, indptr, indices, memory::copy(self.matrix.values())?)?, degrees)
     }
 
     /// The same walk with its points in another order.
@@ -147,9 +176,9 @@ impl<T: Real> Transition<T> {
     /// The same walk rounded to single precision.
     pub fn to_single(&self) -> Result<Transition<f32>> {
         let round = |values: &[T]| memory::collect(values.iter().map(|v| v.to_f64() as f32));
-        let degrees = self.degrees.as_ref().map(|d| round(&d.degrees)).transpose()?.and_then(Degrees::new);
         let matrix = self.matrix.with_values(round(self.matrix.values())?)?;
-        Ok(Transition { matrix, degrees, transpose: OnceLock::new() })
+        let degrees = self.degrees.as_ref().map(|d| round(&d.degrees)).transpose()?;
+        Ok(Transition::of_parts(matrix, degrees))
     }
 
     /// The matrix itself.
@@ -201,6 +230,6 @@ impl<T: Real> Transition<T> {
             (Direction::Transposed, Some(d)) => (&self.matrix, Some(d.degrees.as_slice())),
             (Direction::Transposed, None) => (self.transpose.get().expect("a prepared walk is transposed"), None),
         };
-        Term { weight, matrix, scale, input }
+        Term { weight, matrix, scale, lent: None, input }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn pays(points: &SparsePoints) -> bool {
 
 /// Finds the `k` nearest other points of each point, for squared metrics.
 pub(super) fn search(points: &SparsePoints, k: usize, exec: &Exec) -> Result<Vec<NeighbourRow>> {
-    let index = ColumnIndex::new(points);
+    let index = ColumnIndex::new(points)?;
     let mut found = vec![NeighbourRow::default(); points.len()];
     exec.for_pieces(
         &mut found,
@@ -79,20 +79,20 @@ impl Products {
 }
 
 impl<'a> ColumnIndex<'a> {
-    fn new(points: &'a SparsePoints) -> Self {
+    fn new(points: &'a SparsePoints) -> Result<Self> {
         let squared_norms = sparse_squared_norms(points);
         let mut by_norm: Vec<u32> = (0..points.len() as u32).collect();
         let norm = |i: u32| squared_norms[i as usize];
         by_norm.sort_unstable_by(|&i, &j| norm(i).total_cmp(&norm(j)).then(i.cmp(&j)));
         let dimension = points.dimension();
-        Self {
+        Ok(Self {
             points,
-            columns: points.rows.transpose(),
+            columns: points.rows.transpose()?,
             squared_norms,
             by_norm,
             gamma: gamma::<f64>(dimension),
             floor: 8.0 * dimension as f64 * f64::TINY,
-        }
+        })
     }
 
     /// A lower bound of the key of two points with this product.

@@ -277,7 +277,7 @@ impl<E: Real> Screen for SparseScreen<E> {
     }
 
     fn products(&self, panel: &[E], lanes: usize, points: Range<usize>, out: &mut [E]) {
-        let term = Term { weight: E::ONE, matrix: &self.rows, scale: None, input: panel };
+        let term = Term { weight: E::ONE, matrix: &self.rows, scale: None, lent: None, input: panel };
         let nothing = Remainder::none();
         step_rows(&[term], nothing, lanes, points.start, out);
     }
