@@ -84,8 +84,11 @@ class Request:
                     f"--ignore-label {MISSING} leaves such samples out of the score"
                 )
             values = np.where(missing, MISSING, np.asarray(values).astype(str))
-        array = np.asarray(values)
-        return array if array.dtype.kind in "biufU" else array.astype(str)
+        try:
+            array = np.asarray(values)
+            return array if array.dtype.kind in "biufU" else array.astype(str)
+        except (TypeError, ValueError) as error:
+            raise FileError(f"{self.path}: expected classes in {self.labels!r}, got other values ({error})") from None
 
     def check_size(self, name: str, n_bytes: int) -> None:
         """Refuse a part of the file that takes more memory than may be read."""

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import math
 from collections.abc import Callable
 from typing import IO, Any
 
@@ -176,4 +177,12 @@ def _to_numbers(column: Any, pandas: Any) -> Any:
     """Return a numeric column unchanged, another one with NaN in place of other values."""
     if pandas.api.types.is_numeric_dtype(column):
         return column
-    return pandas.to_numeric(column.astype(object), errors="coerce")
+    # Not by pandas.to_numeric, which crashes at some long exponents.
+    return pandas.Series(list(map(_number, column)), index=column.index, dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
