@@ -145,6 +145,8 @@ class Transition:
     ) -> Transition: ...
     @staticmethod
     def restore(indptr: _Int64, indices: _Int32, values: _Floats, degrees: _Floats | None) -> Transition: ...
+    def among(self, samples: NDArray[np.uint32], n: int) -> Transition:
+        """Return the walk among `n` samples of which this one has the ascending `samples`."""
     indptr: Final[_Int64]
     indices: Final[_Int32]
     values: Final[NDArray[Any]]
@@ -214,7 +216,18 @@ class EntropyEstimate:
 class OperatorSet:
     """Members over stored walks. `weights` are those of a trajectory W, (t, members), the first step first."""
 
-    def __new__(cls, transitions: Sequence[Transition], members: Sequence[Member]) -> OperatorSet: ...
+    def __new__(
+        cls,
+        transitions: Sequence[Transition],
+        members: Sequence[Member],
+        lacking: Sequence[NDArray[np.uint32]] | None = None,
+        n_lenders: int = 0,
+    ) -> OperatorSet:
+        """Combine walks and members.
+
+        `lacking` has for each walk the samples without a row in it. The first `n_lenders` walks lend them
+        rows, in equal parts.
+        """
     def apply(self, weights: _Float64, block: _Floats, transposed: bool, n_threads: int) -> NDArray[Any]: ...
     def to_sparse(
         self,
