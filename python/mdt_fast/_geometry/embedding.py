@@ -19,6 +19,8 @@ from .scaling import Scaling
 from .solver_memory import check_components
 from .spectrum import Spectrum, solve_exact
 
+# Squares of larger numbers, and sums of many squares, may exceed the range of double precision.
+_LARGEST_START = 1e140
 SOLVERS = ("auto", "exact")
 WEIGHTINGS = ("uniform", "stationary")
 
@@ -236,6 +238,8 @@ def _check_start(start: Any, W: Trajectory) -> NDArray[Any] | None:
     n = W.operators.n_samples
     if block.ndim != 2 or block.shape[0] != n or not block.shape[1]:
         raise ValueError(f"start: expected an array of shape ({n}, m), got {block.shape}")
+    if block.dtype.kind == "f" and np.abs(block).max() > _LARGEST_START:
+        raise ValueError(f"start: expected numbers of at most {_LARGEST_START:g}, whose squares are finite")
     if block.dtype.kind not in "biuf" or not np.isfinite(block).all():
         raise ValueError("start: expected finite real numbers")
     return np.require(block, W.dtype, ["C", "A"])

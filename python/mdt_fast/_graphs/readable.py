@@ -88,7 +88,7 @@ def _read_rows(X: list[Any] | tuple[Any, ...], name: str) -> NDArray[Any]:
     try:
         return np.asarray(X)
     except ValueError as error:
-        lengths = [len(row) if isinstance(row, (list, tuple)) or np.ndim(row) else None for row in X]
+        lengths = [len(row) if isinstance(row, (list, tuple)) else next(iter(np.shape(row)), None) for row in X]
         other = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
         if other is None or lengths[0] is None or lengths[other] is None:
             raise ValueError(f"{name}: expected rows of numbers, got lists that make no array ({error})") from None

@@ -16,6 +16,8 @@ RandomStateLike: TypeAlias = int | np.integer[Any] | np.random.Generator | np.ra
 
 # Largest count that the core stores.
 LARGEST_COUNT = 2**32 - 1
+# Largest number of samples: indices of SciPy's matrices have 32 bits.
+LARGEST_SAMPLES = 2**31 - 1
 # Largest number of starts of k-means.
 LARGEST_STARTS = 2**20
 # Largest number of steps of a trajectory: each step is applied, and its weights are stored.

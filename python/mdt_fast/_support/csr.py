@@ -19,8 +19,10 @@ def check_arrays(matrix: Any, name: str) -> None:
     try:
         if matrix.format in ("csr", "csc", "bsr"):
             _check_indices(matrix.indices)
-            # SciPy takes a matrix whose last pointer is negative for an empty one.
+            # SciPy does not look at the others if the last pointer is not positive.
             _check_indices(matrix.indptr, size=len(matrix.indices) + 1)
+            if (np.diff(matrix.indptr) < 0).any():
+                raise ValueError("row pointers decrease")
             # The check may shorten arrays; those of the caller stay as they are.
             copy.copy(matrix).check_format(full_check=True)
         elif matrix.format == "coo":

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .._support.arguments import RandomStateLike, check_generator, check_integer, check_number, check_per_view
+from .._support.arguments import (
+    LARGEST_SAMPLES,
+    RandomStateLike,
+    check_generator,
+    check_integer,
+    check_number,
+    check_per_view,
+)
 from ._bunch import make_bunch
 from ._types import LabelArray
 
@@ -75,7 +82,7 @@ def make_multiview_blobs(
     [[0, 1, 2, 0], [0, 1, 0, 3]]
     """
     k = check_integer("n_clusters", n_clusters, minimum=1)
-    n = check_integer("n_samples", n_samples, minimum=k)
+    n = check_integer("n_samples", n_samples, minimum=k, limit=LARGEST_SAMPLES)
     v = check_integer("n_views", n_views, minimum=1)
     widths = check_per_view("n_features", n_features, v, lambda name, x: check_integer(name, x, minimum=1))
     stds = check_per_view("cluster_std", cluster_std, v, lambda name, x: check_number(name, x))

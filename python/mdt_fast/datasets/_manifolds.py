@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.arguments import RandomStateLike, check_choice, check_generator, check_integer
+from .._support.arguments import LARGEST_SAMPLES, RandomStateLike, check_choice, check_generator, check_integer
 from ._bunch import make_bunch
 from ._types import FloatArray
 
@@ -118,7 +118,7 @@ def make_deformed_plane(n_samples: int = 3000, *, variant: str = "paper", random
     >>> mdt.datasets.make_deformed_plane(200).target.shape
     (200, 2)
     """
-    n = check_integer("n_samples", n_samples, minimum=2)
+    n = check_integer("n_samples", n_samples, minimum=2, limit=LARGEST_SAMPLES)
     published = check_choice("variant", variant, VARIANTS) == "published"
     if published:
         legacy = np.random.RandomState(PUBLISHED_PLANE_SEED)
@@ -139,7 +139,7 @@ def make_deformed_plane(n_samples: int = 3000, *, variant: str = "paper", random
 
 
 def _angles(n_samples: int, variant: str) -> tuple[FloatArray, FloatArray]:
-    n = check_integer("n_samples", n_samples, minimum=2)
+    n = check_integer("n_samples", n_samples, minimum=2, limit=LARGEST_SAMPLES)
     both_ends = check_choice("variant", variant, VARIANTS) == "published"
     a = np.linspace(0.0, 2.0 * np.pi, n, endpoint=both_ends)
     return a, np.mod(a + np.pi / 2.0, 2.0 * np.pi)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._support.arguments import check_flag, check_integer, check_number
+from .._support.arguments import LARGEST_SAMPLES, check_flag, check_integer, check_number
 from ._bunch import make_bunch
 from ._files import locate
 from ._noise import add_gaussian_noise, drop_pixels
@@ -176,7 +176,7 @@ def _fetch_noisy(
     names: tuple[str, str],
 ) -> Any:
     check_flag("prepared", prepared)
-    n = check_integer("n_samples", n_samples, minimum=1)
+    n = check_integer("n_samples", n_samples, minimum=1, limit=LARGEST_SAMPLES)
     if not isinstance(seeds, (tuple, list)) or len(seeds) != 2:
         raise ValueError(f"seeds: expected two integers, got {seeds!r}")
     checked = [check_integer("seeds", seed, minimum=0, maximum=2**32 - 1) for seed in seeds]
