@@ -271,7 +271,6 @@ class Embedded:
     residuals: Final[_Float64]
     converged: Final[bool]
 
-# decomposition: "uniform", "stationary" (requires pi), "eigen", "eigen-stationary".
 @final
 class DensePairs:
     """All values and the leading pairs of a dense matrix."""
@@ -282,6 +281,8 @@ class DensePairs:
 
 def dense_pairs(matrix: _Float64, rank: int, *, symmetric: bool) -> DensePairs: ...
 def solver_bytes(n: int, rank: int, item_size: int) -> int: ...
+
+# decomposition: "uniform", "stationary" (requires pi), "eigen", "eigen-stationary".
 def embed(
     operators: OperatorSet,
     weights: _Float64,

@@ -178,7 +178,7 @@ class TestLoad:
 
     @pytest.mark.parametrize(
         ("content", "message"),
-        [("[1, 2]", "d: expected a dict .* got list"), ('{"a": 1}', "format: expected .* got None")],
+        [("[1, 2]", "d: expected a dict .* got list"), ('{"a": 1}', "d: format: expected .* got None")],
     )
     def test_other_json(self, ops, tmp_path, content, message):
         path = tmp_path / "other.json"

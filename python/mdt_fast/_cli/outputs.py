@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .._core import __version__
 from .._support.files import locked, move_file, remove_parts, replace_file, try_lock
 from .._support.reading import read_json
-from .._support.text import to_cell
+from .._support.text import to_cells
 
 MANIFEST = "manifest.json"
 _PREFIX = ".mdt-fast-"
@@ -52,10 +52,8 @@ class Outputs:
         """Write columns to the CSV file `name`.csv; text that looks like a formula gets an apostrophe."""
         text = io.StringIO()
         writer = csv.writer(text)
-        writer.writerow(map(to_cell, header))
-        writer.writerows(
-            [to_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in zip(*columns, strict=True)
-        )
+        writer.writerow(to_cells(header))
+        writer.writerows(map(to_cells, zip(*columns, strict=True)))
         # Sample names may have lone surrogates, which UTF-8 lacks.
         self.path(f"{name}.csv").write_bytes(text.getvalue().encode("utf-8", "backslashreplace"))
 

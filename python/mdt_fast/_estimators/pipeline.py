@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, TypeAlias, TypeVar
 
 from .._clusters.labels import Labelling, choose_labels
@@ -20,6 +19,7 @@ from .._search.scoring import Scoring
 from .._search.search import search
 from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Mean
+from .._support.arguments import is_integer
 from .._support.warnings import OperatorWarning
 from .graphs import is_auto
 
@@ -92,7 +92,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         return found
 
     strategy, scoring, n_clusters, t = make_strategy(how.strategy), Scoring.of(how.quality), how.n_clusters, how.t
-    if isinstance(n_clusters, Integral) and not isinstance(n_clusters, bool) and n_clusters == 1:
+    if is_integer(n_clusters) and int(n_clusters) == 1:
         # Scores of labels need two clusters; the contrastive loss needs none.
         n_clusters, strategy = None, strategy if strategy.finds_trajectory else Mean()
         scoring = replace(scoring, quality="contrastive", features=None)

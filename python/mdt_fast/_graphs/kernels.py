@@ -71,7 +71,7 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
         widths = scaled
     else:
         widths = 2.0 * np.square(scaled) if published else 2.0 * scaled
-    if not np.all((widths > 0) & np.isfinite(widths)):
+    if not np.all(widths > 0):
         raise ValueError(f"bandwidth ({name}): {sigma} is too extreme for the distances of this view")
     widths = widths if isinstance(scaled, np.ndarray) else float(widths)
     return KernelShape("squared" if kernel == "gaussian" else "linear", widths, graph.distances, bandwidth=sigma)

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 MATRIX = "a 2-D array (samples, features)"
 # Interfaces by which an object gives NumPy an array as a whole.
 _WHOLE = ("__array__", "__array_interface__", "__array_struct__")
-# Sequences that NumPy reads without harm. Text is refused by its dtype.
-_PLAIN = (str, bytes, range, array, deque)
+# Sequences of numbers that NumPy reads without harm; and text, which is refused by its dtype.
+_NUMBERS = (range, array, deque)
+_PLAIN = (str, bytes, *_NUMBERS)
 # Lists within lists that are looked into: samples, features, and one level to report.
 _MOST_LEVELS = 3
 _REAL_KINDS = "biuf"
@@ -33,7 +34,7 @@ def check_readable(X: Any, name: str, expected: str = MATRIX) -> None:
     """Raise TypeError for an object that is no array and no list of numbers."""
     if isinstance(X, (list, tuple)):
         _check_items(X, name, expected, _MOST_LEVELS)
-    elif not _is_whole(X):
+    elif not _is_whole(X) and not isinstance(X, _NUMBERS):
         raise TypeError(f"{name}: expected {expected}, got {_describe(X)}")
 
 

@@ -137,7 +137,7 @@ def search(
     seconds = None if time_limit is None else check_number("time_limit", time_limit)
     count = None if max_evaluations is None else check_integer("max_evaluations", max_evaluations, minimum=1)
     if checkpoint is not None:
-        checkpoint = check_path("checkpoint", checkpoint)
+        checkpoint = check_path("checkpoint", checkpoint, "a path or None")
     selected = None
     if is_weighing:
         # No limits: weights that depend on the time left would make a checkpoint useless.

@@ -102,10 +102,10 @@ def check_text(name: str, value: object) -> str:
     return value
 
 
-def check_path(name: str, value: object) -> Path:
-    """Return `value` as a path."""
+def check_path(name: str, value: object, expected: str = "a path") -> Path:
+    """Return `value` as a path; `expected` is the text for other values."""
     if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{name}: expected a path, got {value!r} of type {type(value).__name__}")
+        raise TypeError(f"{name}: expected {expected}, got {value!r} of type {type(value).__name__}")
     return Path(value)
 
 

@@ -135,6 +135,8 @@ def _acquire(lock: Path, path: str, seconds: float) -> int:
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         except PermissionError:
+            if not lock.exists():
+                raise
             # That of another user who was killed.
             descriptor = os.open(lock, os.O_RDONLY)
         try:

@@ -1,7 +1,9 @@
 """Text from files that is shown or written elsewhere: printable names, and cells of CSV files."""
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 # What XML, terminals and UTF-8 cannot show: control characters, lone surrogates, noncharacters, and
 # the signs that change the direction of the text around them.
@@ -32,6 +34,11 @@ def to_cell(text: str) -> str:
         float(text)
         return text
     return f"'{text}"
+
+
+def to_cells(row: Iterable[Any]) -> list[Any]:
+    """Return a row of a CSV file: text by :func:`to_cell`, other values as they are."""
+    return [to_cell(value) if isinstance(value, str) else value for value in row]
 
 
 def from_cell(cell: str) -> str:

@@ -40,7 +40,7 @@ def get_data_home(data_home: DataHome = None) -> Path:
         data_home = os.environ.get(DATA_VARIABLE) or None
     if data_home is None:
         return _cache_folder()
-    return check_path("data_home", data_home).expanduser()
+    return check_path("data_home", data_home, "a path or None").expanduser()
 
 
 def download_folder(data_home: DataHome = None) -> Path:

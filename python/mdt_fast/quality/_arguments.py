@@ -64,7 +64,8 @@ def check_normalized_weights(view_weights: ArrayLike | None, n_views: int) -> ND
     """
     if view_weights is None:
         return np.full(n_views, 1.0 / n_views)
-    check_readable(view_weights, "view_weights", f"{n_views} numbers")
+    if not isinstance(view_weights, str):
+        check_readable(view_weights, "view_weights", f"{n_views} numbers")
     try:
         weights = np.asarray(view_weights, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

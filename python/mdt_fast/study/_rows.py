@@ -21,7 +21,7 @@ from typing import Any
 
 from .._support.files import locked
 from .._support.reading import check_size
-from .._support.text import from_cell, to_cell
+from .._support.text import from_cell, to_cells
 
 MEASURES = ("ami", "ari", "nmi", "acc", "ch")
 
@@ -112,6 +112,8 @@ class RowFile:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        # Bytes at the beginning of the file that are known to be complete rows.
+        self._n_known = 0
         self.rows: list[Row] = []
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,21 +131,24 @@ class RowFile:
     def _append(self, lines: Sequence[Sequence[Any]]) -> None:
         assert self._path is not None
         with locked(self._path), self._path.open("ab+") as file:
-            file.seek(0)
-            content = file.read()
-            end = _complete(content)
-            if end < len(content):
+            size = file.seek(0, os.SEEK_END)
+            known = self._n_known if self._n_known <= size else 0
+            file.seek(known)
+            end = known + _complete(file.read())
+            if end < size:
                 # A crash left the last line incomplete.
                 file.truncate(end)
             text = io.StringIO()
             # csv writes repr(x), the shortest text that reads back as the same float.
             writer = csv.writer(text, lineterminator="\n")
             writer.writerows([_COLUMNS] if end == 0 else [])
-            writer.writerows([to_cell(each) if isinstance(each, str) else each for each in line] for line in lines)
+            writer.writerows(map(to_cells, lines))
+            data = text.getvalue().encode()
             try:
-                file.write(text.getvalue().encode())
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+                self._n_known = end + len(data)
             except OSError:
                 # On a full disk a part may have been written.
                 with suppress(OSError):

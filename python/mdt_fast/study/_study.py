@@ -270,7 +270,7 @@ def run(
     searches = check_integer("n_searches", n_searches, minimum=1)
     tasks = make_tasks(sets, chosen, preset, seed, runs, searches)
     shown = TaskProgress(progress, len(tasks))
-    file = RowFile(None if rows is None else check_path("rows", rows))
+    file = RowFile(None if rows is None else check_path("rows", rows, "a path or None"))
     left = left_to_do(tasks, file.rows)
     shown.skip(len(tasks) - len(left))
     try:

@@ -17,15 +17,14 @@ def read_numpy(request: Request) -> Contents:
     expected = "arrays saved by np.save or np.savez"
     with request.reading(expected), request.path.open("rb") as file:
         # NumPy treats a file with any other first bytes as a pickle.
-        if file.read(2) not in (b"\x93N", b"PK"):
+        magic = file.read(2)
+        if magic not in (b"\x93N", b"PK"):
             raise FileError(f"{request.path}: expected {expected}, got an empty file or one of another kind")
         file.seek(0)
-        if file.read(2) == b"\x93N":
-            file.seek(0)
+        if magic == b"\x93N":
             _check_header(request, request.stem, file, request.path.stat().st_size)
             file.seek(0)
             return _one_view(request, np.load(file, allow_pickle=False))
-        file.seek(0)
         with zipfile.ZipFile(file) as archive, np.load(request.path, allow_pickle=False) as arrays:
             if {"format", "shape", "data"} <= set(arrays.files):
                 _check_members(request, arrays.files, archive)
