@@ -118,7 +118,8 @@ fn screened<S: Screen>(points: &impl Keys, screen: &S, k: usize, exec: &Exec) ->
     let teams = (TEAMS_PER_THREAD * exec.threads()).max(TEAMS);
     let lanes = screen.lanes().min(n.div_ceil(teams).next_multiple_of(GROUP));
     let blocks = (0..n).step_by(lanes).map(|first| first..(first + lanes).min(n));
-    let blocks: Vec<_> = blocks.map(|queries| Queries::new(queries, k)).collect();
+    // All blocks together are large, and each is small: the check stops at the end of memory.
+    let blocks = blocks.map(|queries| exec.check().map(|()| Queries::new(queries, k))).collect::<Result<Vec<_>>>()?;
     let mut teams = into_teams(blocks, teams);
     let scan = BlockScan { points, screen, exec };
     let scratch = || PanelScratch { panel: Vec::new(), products: vec![Real::ZERO; lanes * lanes] };
