@@ -46,8 +46,12 @@ def run_case(case: int, announce: Announce, *, loud: bool = False) -> Report:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Outside of the try block: an error here is one of the fuzzer, and ends the worker.
-        write_changed(draw, suffix, path)
+        # Outside of the try block below: any other error here is one of the fuzzer, and ends the worker.
+        try:
+            write_changed(draw, suffix, path)
+        except MemoryError:
+            path.unlink(missing_ok=True)
+            return report("too large to write", is_fault=False)
         if loud:
             print(path.name, path.stat().st_size, "bytes", path.read_bytes()[:300])
         try:

@@ -94,8 +94,9 @@ def digest(value: Any) -> dict[str, str]:
 
 def _bits(leaf: Any) -> str:
     if isinstance(leaf, np.ndarray):
-        content = np.ascontiguousarray(leaf)
-        return f"{leaf.dtype.str}{leaf.shape}{hashlib.blake2b(content.tobytes(), digest_size=12).hexdigest()}"
+        # NumPy changes the order of bytes when it pickles, which is no difference.
+        content = np.ascontiguousarray(leaf, dtype=leaf.dtype.newbyteorder("="))
+        return f"{content.dtype.str}{leaf.shape}{hashlib.blake2b(content.tobytes(), digest_size=12).hexdigest()}"
     if isinstance(leaf, (float, np.floating)):
         return float(leaf).hex()
     if leaf is None or isinstance(leaf, (int, str, bytes, complex, np.generic, os.PathLike)):

@@ -107,6 +107,8 @@ def _line(child: subprocess.Popen[str], patience: float) -> str:
 
 def _child(operation: Operation) -> None:
     """Repeat the call until it is interrupted, as often as the parent asks."""
+    # A shell starts processes in the background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     given = operation.prepare()
     for _ in sys.stdin:
         try:

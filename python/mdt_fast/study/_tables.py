@@ -54,7 +54,10 @@ class Cell:
         """Summarise the scores of each search."""
         if not isinstance(by_search, Mapping) or not by_search:
             raise TypeError(f"by_search: expected scores by number of the search, got {by_search!r}")
-        scores = np.concatenate([np.asarray(each, dtype=float) for each in by_search.values()])
+        lists = [np.asarray(each, dtype=float) for each in by_search.values()]
+        if any(each.ndim != 1 for each in lists):
+            raise TypeError(f"by_search: expected a list of scores for each search, got {by_search!r}")
+        scores = np.concatenate(lists)
         means = [float(np.mean(each)) for each in by_search.values()]
         within = float(np.mean([np.std(each) for each in by_search.values()]))
         return cls(float(scores.mean()), float(scores.std()), float(np.std(means)), within, len(scores), len(by_search))
