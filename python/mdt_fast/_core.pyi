@@ -145,8 +145,11 @@ class Transition:
     ) -> Transition: ...
     @staticmethod
     def restore(indptr: _Int64, indices: _Int32, values: _Floats, degrees: _Floats | None) -> Transition: ...
-    def among(self, samples: NDArray[np.uint32], n: int) -> Transition:
-        """Return the walk among `n` samples of which this one has the ascending `samples`."""
+    def among(self, samples: NDArray[np.uint32], n: int, stay: bool) -> Transition:
+        """Return the walk among `n` samples of which this one has the ascending `samples`.
+
+        The rows of the others are empty, or, if they `stay`, those of the identity.
+        """
     indptr: Final[_Int64]
     indices: Final[_Int32]
     values: Final[NDArray[Any]]

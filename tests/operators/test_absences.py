@@ -27,7 +27,7 @@ class Holes:
         for row in has:
             samples = np.flatnonzero(row).astype(np.uint32)
             ops = mdt.build_operators([rng.normal(size=(len(samples), 3)).astype(dtype)], n_neighbors=4)
-            self.walks.append(ops.transitions[0].among(samples, self.n))
+            self.walks.append(ops.transitions[0].among(samples, self.n, False))
             self.lacking.append(np.flatnonzero(~row).astype(np.uint32))
         own = [dense(walk, self.n).astype(np.float64) for walk in self.walks]
         mean = sum(own) / has.sum(axis=0)[:, np.newaxis]
@@ -94,4 +94,4 @@ def test_refused():
     one = mdt.build_operators([np.random.default_rng(0).normal(size=(10, 2))], n_neighbors=3).transitions[0]
     lacking = [np.array([10, 11], dtype=np.uint32)]
     with pytest.raises(ValueError, match="expected every point in some view, got none with point 10"):
-        OperatorSet([one.among(np.arange(10, dtype=np.uint32), 12)], [Member.walk(0)], lacking, 1)
+        OperatorSet([one.among(np.arange(10, dtype=np.uint32), 12, False)], [Member.walk(0)], lacking, 1)

@@ -171,11 +171,11 @@ impl PyTransition {
         })
     }
 
-    /// Return the walk among `n` samples of which this one has the ascending `samples`; the rows of
-    /// the others are empty.
-    fn among(&self, samples: PyReadonlyArray1<'_, u32>, n: usize) -> PyResult<Self> {
+    /// Return the walk among `n` samples of which this one has the ascending `samples`. The rows of
+    /// the others are empty, or, if they `stay`, those of the identity.
+    fn among(&self, samples: PyReadonlyArray1<'_, u32>, n: usize, stay: bool) -> PyResult<Self> {
         let samples = elements(&samples)?;
-        dispatch!(&self.0, walk => walk.among(samples, n).map(Self::from).map_err(to_exception))
+        dispatch!(&self.0, walk => walk.among(samples, n, stay).map(Self::from).map_err(to_exception))
     }
 
     /// Row pointers.

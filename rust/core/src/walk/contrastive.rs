@@ -25,7 +25,7 @@
 use crate::ground::block::Block;
 use crate::ground::sparse_step::{Remainder, step_rows};
 use crate::ground::tall::{TallRef, column_means};
-use crate::walk::absence::Group;
+use crate::walk::borrowing::Group;
 use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
 use crate::{Direction, Error, Exec, Member, OperatorSet, Power, Real, Result, Step, Trajectory};
 

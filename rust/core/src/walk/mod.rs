@@ -5,13 +5,14 @@
 //! | `transition` | `P = D^-1 K`, sparse and row-stochastic |
 //! | `member` | members of an operator set and the steps that they combine to |
 //! | `operator_set` | stored walks and members |
-//! | `absence` | points that some walks lack, and the rows that replace theirs |
+//! | `absence`, `borrowing` | points that some walks lack, and products with the rows that replace theirs |
 //! | `trajectory` | products of steps, applied to blocks of vectors |
 //! | `product` | the product of a trajectory as a sparse matrix |
 //! | `distances` | stationary distribution and diffusion distances |
 //! | `contrastive`, `patch` | the contrastive loss and its gradient |
 
 pub(crate) mod absence;
+pub(crate) mod borrowing;
 pub(crate) mod contrastive;
 pub(crate) mod distances;
 pub(crate) mod member;

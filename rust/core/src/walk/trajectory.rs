@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::ground::block::Block;
 use crate::ground::sparse_step::{Remainder, sparse_step};
 use crate::ground::tall::{TallBlock, TallRef, column_means, scale_rows};
-use crate::walk::absence::Group;
+use crate::walk::borrowing::Group;
 use crate::{Direction, Error, Exec, OperatorSet, Power, Real, Result, Step, Transition};
 
 /// Blocks of up to this many columns are processed as one panel.

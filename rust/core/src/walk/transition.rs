@@ -144,27 +144,39 @@ impl<T: Real> Transition<T> {
         Self { matrix, degrees, transpose: OnceLock::new() }
     }
 
-    /// The walk among `n` points of which this one has the ascending `points`; the rows of the others
-    /// are empty.
-    pub fn among(&self, points: &[u32], n: usize) -> Result<Self> {
+    /// The walk among `n` points of which this one has the ascending `points`. The rows of the others
+    /// are empty, or, if they `stay`, those of the identity.
+    pub fn among(&self, points: &[u32], n: usize, stay: bool) -> Result<Self> {
         Error::check_size("points", self.n(), points.len())?;
-        let mut indptr = memory::zeros::<u64>(n + 1)?;
-        let mut degrees = self.degrees().map(|_| memory::zeros::<T>(n)).transpose()?;
-        for (i, &point) in points.iter().enumerate() {
-            let Some(length) = indptr.get_mut(point as usize + 1) else {
-                return Err(Error::Invalid(format!("points: expected numbers below {n}, got {point}")));
+        let ascending = points.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending || points.last().is_some_and(|&last| last as usize >= n) {
+            return Err(Error::Invalid(format!("points: expected ascending numbers below {n}")));
+        }
+        let nnz = self.matrix.nnz() + if stay { n - points.len() } else { 0 };
+        let mut indptr = memory::with_capacity(n + 1)?;
+        let (mut indices, mut values) = (memory::with_capacity(nnz)?, memory::with_capacity(nnz)?);
+        let mut degrees = self.degrees().map(|_| memory::with_capacity(n)).transpose()?;
+        let mut own = points.iter().copied().enumerate().peekable();
+        indptr.push(0);
+        for point in 0..n as u32 {
+            let degree = match own.next_if(|&(_, has)| has == point) {
+                Some((place, _)) => {
+                    let (columns, entries) = self.matrix.row(place);
+                    indices.extend(columns.iter().map(|&column| points[column as usize]));
+                    values.extend_from_slice(entries);
+                    self.degrees().map(|degrees| degrees[place])
+                }
+                None if stay => {
+                    indices.push(point);
+                    values.push(T::ONE);
+                    Some(T::ONE)
+                }
+                None => Some(T::ZERO),
             };
-            *length = self.matrix.range(i).len() as u64;
-            if let (Some(all), Some(own)) = (&mut degrees, self.degrees()) {
-                all[point as usize] = own[i];
-            }
+            indptr.push(indices.len() as u64);
+            degrees.iter_mut().for_each(|all| all.extend(degree));
         }
-        for i in 0..n {
-            indptr[i + 1] += indptr[i];
-        }
-        let indices = memory::collect(self.matrix.indices().iter().map(|&place| points[place as usize]))?;
-        // Checks that the points ascend.
-        Self::restore(Csr::new(n, indptr, indices, memory::copy(self.matrix.values())?)?, degrees)
+        Self::restore(Csr::new(n, indptr, indices, values)?, degrees)
     }
 
     /// The same walk with its points in another order.

@@ -276,7 +276,7 @@ fn rows_that_share_few_columns() {
         let mut random = Random(seed);
         let mut row = |i: usize| -> Vec<f64> {
             let mut row = vec![0.0; columns];
-            for _ in 0..random.below(5) + usize::from(i % 11 != 0) {
+            for _ in 0..random.below(5) + usize::from(!i.is_multiple_of(11)) {
                 row[random.below(columns)] = random.below(7) as f64 - 2.0;
             }
             row
