@@ -85,7 +85,7 @@ def test_nothing_missing_changes_no_bit():
 
 
 def test_refused():
-    holes = Holes(3)
+    holes = Holes(1)
     wrong = [lacking[1:] for lacking in holes.lacking]
     with pytest.raises(ValueError, match="expected the rows of lacking points to be empty"):
         OperatorSet(holes.walks, holes.members, wrong, len(holes.walks))

@@ -32,9 +32,11 @@ def added_information(labels: NDArray[Any], own: NDArray[Any], others: NDArray[A
     Returns
     -------
     float
-        From 0 (nothing beyond chance) to 1 (everything); it may be slightly negative.
+        From 0 (nothing beyond chance) to 1 (everything); it may be slightly negative. nan for labels of one class.
     """
     labels, own, others = (each.astype(np.int64) for each in (labels, own, others))
+    if not (information := entropy(labels)) > 0:
+        return float("nan")
     generator = np.random.default_rng(seed)
     in_order = np.argsort(others, kind="stable")
     by_chance = []
@@ -42,7 +44,7 @@ def added_information(labels: NDArray[Any], own: NDArray[Any], others: NDArray[A
         mixed = np.empty_like(own)
         mixed[in_order] = own[np.lexsort((generator.random(len(own)), others))]
         by_chance.append(_conditional(labels, mixed, others))
-    return float((_conditional(labels, own, others) - np.mean(by_chance)) / entropy(labels))
+    return float((_conditional(labels, own, others) - np.mean(by_chance)) / information)
 
 
 def _conditional(a: NDArray[np.int64], b: NDArray[np.int64], given: NDArray[np.int64]) -> float:

@@ -26,6 +26,7 @@ from scipy import sparse
 
 from .._geometry.embedding import embed
 from .._operators.operator_set import OperatorSet
+from .._support.csr import to_scipy
 from .._support.warnings import OperatorWarning
 from .k_means import k_means
 
@@ -68,7 +69,8 @@ def stability(
     """
     from sklearn.metrics import adjusted_mutual_info_score
 
-    parts = halves(ops.walk_matrix(view), seed)
+    own = ops.present_transition(view)
+    parts = halves(to_scipy(own, own.n), seed)
     # A sample without an edge to another sample stays in both halves, which agree on it trivially.
     moves = np.all([half.sum(axis=1) - half.diagonal() > 0 for half in parts], axis=0)
     if moves.sum() < 2:
@@ -78,7 +80,7 @@ def stability(
         # A half of a graph often falls into parts.
         warnings.simplefilter("ignore", OperatorWarning)
         embeddings = [
-            embed(walks.trajectory([half] * steps), min(n_clusters, ops.n_samples - 1), random_state=seed).coordinates
+            embed(walks.trajectory([half] * steps), min(n_clusters, own.n - 1), random_state=seed).coordinates
             for half in range(2)
         ]
     best, chosen = (0.0, 2), -np.inf

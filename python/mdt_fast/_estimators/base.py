@@ -12,11 +12,10 @@ from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from .._graphs.row_labels import row_labels
-from .._graphs.views import View, check_views_like, is_named
+from .._graphs.views import Holes, View, check_views_like, sample_labels
 from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
-from .inputs import columns_of, one_matrix, read_views, split_matrix
+from .inputs import columns_of, given_views, one_matrix, read_views, split_matrix
 
 
 # A dataclass has the constructor that scikit-learn needs: it only assigns named parameters.
@@ -26,9 +25,11 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, preset, dtype
-        Parameters of the graphs, as in :func:`build_operators`; the first seven may be given per
+    n_neighbors, kernel, bandwidth, symmetrize, neighbors, metric, anisotropy, scale, preset, dtype
+        Parameters of the graphs, as in :func:`build_operators`; the first eight may be given per
         view.
+    absent, zero_rows, align
+        What is done with samples that views lack, as in :func:`build_operators`.
     view_slices : list or dict of slices, (start, stop) pairs or lists of columns, default=None
         Columns of each view in a single 2-D array. Without it such an array is one view.
     tol : float, default=1e-3
@@ -50,6 +51,8 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         Names of the views.
     feature_names_in_ : array of str
         Names of the columns; only if fitted on one data frame.
+    metrics_, scales_ : dict
+        Metric of each view, and how its features were scaled (None if they were not).
     """
 
     n_neighbors: Any = "log"
@@ -59,6 +62,10 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
     neighbors: Any = "auto"
     metric: Any = "euclidean"
     anisotropy: Any = 0.0
+    scale: Any = None
+    absent: Any = "borrow"
+    zero_rows: Any = "absent"
+    align: Any = None
     preset: Any = None
     dtype: Any = None
     view_slices: Any = None
@@ -78,30 +85,39 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _build(self, X: Any) -> OperatorSet:
+    def _build(self, X: Any, present: Any = None) -> OperatorSet:
         """Read the views and build their operators; return an OperatorSet as it is."""
         if isinstance(X, OperatorSet):
+            if present is not None:
+                raise ValueError("present: expected None beside an OperatorSet, which knows the samples of its views")
             self._note_views(X.given_names, None)
-            return X
-        name, one = one_matrix(X)
-        views = read_views(self, X) if one is None else split_matrix(self, one, name)
-        self._note_views(list(views), [int(view.data.shape[1]) for view in views.values()])
-        return build_operators(
-            views,
-            **self._graph_parameters(next(iter(views.values())).n_samples),
-            bandwidth=self.bandwidth,
-            symmetrize=self.symmetrize,
-            neighbors=self.neighbors,
-            metric=self.metric,
-            preset=self.preset,
-            dtype=self.dtype,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
+            ops = X
+        else:
+            name, one = one_matrix(X)
+            views = read_views(self, X, present) if one is None else split_matrix(self, one, name, present)
+            self._note_views(list(views), [int(view.data.shape[1]) for view in views.values()])
+            ops = build_operators(
+                views,
+                **self._graph_parameters(next(iter(views.values())).n_total),
+                bandwidth=self.bandwidth,
+                symmetrize=self.symmetrize,
+                neighbors=self.neighbors,
+                absent=self.absent,
+                zero_rows=self.zero_rows,
+                preset=self.preset,
+                dtype=self.dtype,
+                random_state=self.random_state,
+                n_jobs=self.n_jobs,
+            )
+        names = ops.given_names
+        self.metrics_ = dict(zip(names, ops.metrics, strict=False))
+        self.scales_ = dict(zip(names, ops.scales, strict=False))
+        return ops
 
     def _graph_parameters(self, n_samples: int) -> dict[str, Any]:
         """Return the parameters of the graphs that may depend on other parameters."""
-        return {"n_neighbors": self.n_neighbors, "kernel": self.kernel, "anisotropy": self.anisotropy}
+        names = ("n_neighbors", "kernel", "anisotropy", "metric", "scale")
+        return {name: getattr(self, name) for name in names}
 
     def _note_views(self, names: list[str], widths: list[int] | None) -> None:
         """Store names and widths of the views; raise if their number does not fit."""
@@ -111,29 +127,27 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
             expected = f"{least} views" if most == least else f"at least {least} views"
             raise ValueError(f"X: expected {expected} for {type(self).__name__}, got {self.n_views_in_}")
 
-    def _new_views(self, X: Any) -> dict[str, View]:
+    def _new_views(self, X: Any, present: Any = None) -> dict[str, View]:
         """Read new samples in the views that the estimator was fitted on."""
         check_is_fitted(self)
         if self._widths is None:
             # Fitted on an operator set, which knows the number of features.
-            return {view.name: view for view in check_views_like(X, self.view_names_, "X")}
+            return {view.name: view for view in check_views_like(X, self.view_names_, "X", Holes(present))}
         name, one = one_matrix(X)
         if one is not None and (self.n_views_in_ == 1 or self.view_slices is not None):
-            return split_matrix(self, one, self.view_names_[0] if name is None else name, is_new=True)
-        given = check_views_like(X, self.view_names_, "X")
-        by_name = (
-            {str(key): view for key, view in X.items()} if is_named(X) else dict(zip(self.view_names_, X, strict=True))
-        )
-        for view, width in zip(given, self._widths, strict=True):
-            if view.data.shape[1] != width:
+            return split_matrix(self, one, self.view_names_[0] if name is None else name, present, is_new=True)
+        found = check_views_like(X, self.view_names_, "X", Holes(present, self.align))
+        by_name = given_views(X, self.view_names_)
+        for view, width in zip(found, self._widths, strict=True):
+            if view.n_samples and view.data.shape[1] != width:
                 raise ValueError(f"X ({view.name}): expected {width} features, got {view.data.shape[1]}")
-            columns, expected = columns_of(by_name[view.name]), self._columns.get(view.name)
+            columns, expected = columns_of(by_name.get(view.name)), self._columns.get(view.name)
             if columns is not None and expected is not None and columns != expected:
                 wrong = next(c for c, e in zip(columns, expected, strict=True) if c != e)
                 raise ValueError(
                     f"X ({view.name}): expected the columns of fit in their order, got {wrong!r} elsewhere"
                 )
-        return {view.name: view for view in given}
+        return {view.name: view for view in found}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -151,7 +165,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
         """
         if _get_output_config("transform", self)["dense"] != "pandas" or isinstance(X, OperatorSet):
             return coordinates
-        index = row_labels(X.values() if is_named(X) else X if isinstance(X, (list, tuple)) else [X])
+        index = sample_labels(X, self.align)
         if index is None:
             return coordinates
         from pandas import DataFrame
@@ -168,7 +182,7 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
 class InductiveEmbedder(Embedder):
     """An embedder whose `fit` also sets `geometry_`, an :class:`Embedding` for new samples."""
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any, *, present: Any = None) -> NDArray[Any]:
         """Return the coordinates of new samples.
 
         They do not depend on the other new samples. A training sample gets its own coordinates.
@@ -176,11 +190,14 @@ class InductiveEmbedder(Embedder):
         Parameters
         ----------
         X : as for :meth:`fit`
-            The new samples in the same views.
+            The new samples in the same views, or in some of them: a dict may lack views, and a view
+            in a list may be None.
+        present : as for :func:`build_operators`, default=None
+            Which samples each view has.
 
         Returns
         -------
         (n_new, n_components) array
         """
-        views = self._new_views(X)
+        views = self._new_views(X, present)
         return self._with_labels(self.geometry_.transform(views, n_jobs=self.n_jobs), X)

@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from .._graphs.modalities import is_multimodal
 from .._graphs.readable import check_columns, check_readable, has_columns, read_array
-from .._graphs.views import Matrix, View, check_matrix, check_names, check_views, is_named, refuse_mask
+from .._graphs.views import Holes, Matrix, View, check_names, check_views, check_views_like, is_named, refuse_mask
 from .._support.csr import check_arrays
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def one_matrix(X: Any) -> tuple[str | None, Any]:
     """Return name, if any, and array of a single view, or (None, None) for several."""
     if is_named(X):
         return next(((str(name), view) for name, view in X.items()), (None, None)) if len(X) == 1 else (None, None)
+    if is_multimodal(X):
+        return None, None
     if not isinstance(X, (list, tuple)):
         return None, X
     # A list of lists of numbers is one array; a list of arrays is a list of views.
@@ -50,11 +53,11 @@ def _has_items(X: Any) -> bool:
     return not isinstance(X, (str, bytes)) and hasattr(X, "__len__") and getattr(X, "ndim", 1) > 0
 
 
-def read_views(estimator: MultiViewEstimator, X: Any) -> dict[str, View]:
+def read_views(estimator: MultiViewEstimator, X: Any, present: Any) -> dict[str, View]:
     """Return several views, checked."""
-    views = {view.name: view for view in check_views(X, "X")}
-    columns = zip(views, map(columns_of, X.values() if is_named(X) else X), strict=True)
-    estimator._columns = {name: names for name, names in columns if names is not None}
+    views = {view.name: view for view in check_views(X, "X", Holes(present, estimator.align))}
+    columns = {name: columns_of(view) for name, view in given_views(X, list(views)).items()}
+    estimator._columns = {name: names for name, names in columns.items() if names is not None}
     estimator.n_features_in_ = sum(int(view.data.shape[1]) for view in views.values())
     if hasattr(estimator, "feature_names_in_"):
         # Set by an earlier fit on a data frame.
@@ -62,7 +65,16 @@ def read_views(estimator: MultiViewEstimator, X: Any) -> dict[str, View]:
     return views
 
 
-def split_matrix(estimator: MultiViewEstimator, X: Any, name: str | None, *, is_new: bool = False) -> dict[str, View]:
+def given_views(X: Any, names: list[str]) -> dict[str, Any]:
+    """Return the views as the user gave them, by name."""
+    if is_multimodal(X):
+        return {}
+    return {str(key): view for key, view in X.items()} if is_named(X) else dict(zip(names, X, strict=True))
+
+
+def split_matrix(
+    estimator: MultiViewEstimator, X: Any, name: str | None, present: Any, *, is_new: bool = False
+) -> dict[str, View]:
     """Return the views of one 2-D array, checked by scikit-learn's rules."""
     whole = _validate(estimator, X, "X" if name is None else f"X ({name})", is_new=is_new)
     slices = estimator.view_slices
@@ -79,7 +91,9 @@ def split_matrix(estimator: MultiViewEstimator, X: Any, name: str | None, *, is_
             {} if names is None else {name: names[columns].tolist() for name, columns in chosen.items()}
         )
     parts = {name: whole[:, columns] for name, columns in chosen.items()}
-    return {name: View(name, check_matrix(part, f"X ({name})"), "X") for name, part in parts.items()}
+    holes = Holes(present)
+    views = check_views_like(parts, list(parts), "X", holes) if is_new else check_views(parts, "X", holes)
+    return {view.name: view for view in views}
 
 
 def _validate(estimator: MultiViewEstimator, X: Any, argument: str, *, is_new: bool) -> Matrix:
@@ -103,6 +117,8 @@ def _validate(estimator: MultiViewEstimator, X: Any, argument: str, *, is_new: b
             reset=not is_new,
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
+            # Of several views a sample may lack some.
+            ensure_all_finite=True if estimator.view_slices is None else "allow-nan",
             ensure_min_samples=1 if is_new else 2,
         )
     except (TypeError, ValueError) as error:

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted
 
 from .._clusters.new_samples import labels_at, memberships_at
 from .._geometry.embedding import WEIGHTINGS
+from .._graphs.views import sample_labels
 from .._operators.data_checks import warn_of_data
+from .._operators.imputation import Imputation, impute
 from .._operators.operator_set import MAX_POWER, OperatorSet
 from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
@@ -50,6 +53,8 @@ class SearchEstimator(MultiViewEstimator):
     time_limit: Any = None
     memory_limit: Any = None
     checkpoint: Any = None
+    metric: Any = "auto"
+    scale: Any = "auto"
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``strategy__width=3`` sets an option of the strategy.
@@ -63,13 +68,15 @@ class SearchEstimator(MultiViewEstimator):
             self.strategy = make_strategy(self.strategy).replace(**changed)
         return self
 
-    def _fit(self, X: Any, *, quality: Any, with_labels: bool = False) -> Fit:
+    def _fit(self, X: Any, present: Any, *, quality: Any, with_labels: bool = False) -> Fit:
         """Build the operators, run the pipeline and set the attributes of all searches."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
         # An earlier fit with another strategy may have left attributes that this one does not set.
-        for name in ("confidence_", "graph_parameters_"):
+        for name in ("confidence_", "graph_parameters_", "sample_names_"):
             self.__dict__.pop(name, None)
-        self.operators_ = _with_members(self._build(X), self.members)
+        if not isinstance(X, OperatorSet) and (names := sample_labels(X, self.align)) is not None:
+            self.sample_names_ = names
+        self.operators_ = _with_members(self._build(X, present), self.members)
         if self.n_clusters is not None and not is_auto(self.n_clusters):
             check_integer("n_clusters", self.n_clusters, minimum=1, maximum=self.operators_.n_samples - 1)
         warn_of_data(self.operators_)
@@ -89,6 +96,26 @@ class SearchEstimator(MultiViewEstimator):
         self.t_ = found.result.t or len(self.trajectory_)
         return found
 
+    def impute(self, view: int | str) -> Imputation:
+        """Return the expected features of the samples that a view lacks.
+
+        A walk along the trajectory ends at samples that have the view; the features are their mean. They are
+        in the unit in which they were given, except after a scaling that cannot be undone.
+
+        Parameters
+        ----------
+        view : int or str
+            Number or name of a given view.
+
+        Returns
+        -------
+        Imputation
+            `values` (a row for each sample that the view lacks), `samples` (their numbers), and
+            `mass` (the share of the walk that ends at samples with the view, on which a row rests).
+        """
+        check_is_fitted(self)
+        return impute(self.trajectory_, view)
+
     def _graph_parameters(self, n_samples: int) -> dict[str, Any]:
         resolved = view_parameters(self.__dict__).resolve(
             self.strategy,
@@ -98,7 +125,12 @@ class SearchEstimator(MultiViewEstimator):
             quality=self.quality,
         )
         self.graph_parameters_ = resolved
-        return resolved
+        # The code behind the published figures knows one metric, and no scaling.
+        free = {"metric": self.metric, "scale": self.scale}
+        plain = {"metric": "euclidean", "scale": None}
+        if self.preset is not None:
+            free = {name: plain[name] if is_auto(value) else value for name, value in free.items()}
+        return {**resolved, **free}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -136,8 +168,8 @@ class MDT(InductiveEmbedder, SearchEstimator):
     max_evaluations, time_limit, memory_limit, checkpoint : default=None
         Limits and checkpoint file, as in :func:`search`.
     n_neighbors : "log" or int, default="log"
-        Number of neighbours, as in :func:`build_operators`; so are the next eight parameters. Those
-        up to `anisotropy` may be given per view.
+        Number of neighbours, as in :func:`build_operators`; so are the next parameters up to `dtype`.
+        Those up to `scale` may be given per view.
     kernel : str or callable, default="gaussian"
         Kernel.
     bandwidth : "max-min", float, array or callable, default="max-min"
@@ -146,10 +178,19 @@ class MDT(InductiveEmbedder, SearchEstimator):
         How the two directions of an edge are combined.
     neighbors : str, ApproximateNeighbors, graph or transformer, default="auto"
         Source of the neighbours.
-    metric : str, default="euclidean"
-        Distance of two samples.
+    metric : str, default="auto"
+        Distance of two samples: cosine for sparse views, counts and term weights, else Euclidean.
     anisotropy : float, default=0.0
         Exponent of the density normalisation.
+    scale : str, callable, transformer or None, default="auto"
+        What is done with the features first: columns in very different units are divided by their
+        standard deviations.
+    absent : {"borrow", "stay"}, default="borrow"
+        What a step of a view does with a sample that the view lacks.
+    zero_rows : {"absent", "error", "keep"}, default="absent"
+        What a row of zeros means in a sparse view or one with the cosine metric.
+    align : {None, "outer"}, default=None
+        "outer" joins data frames of different samples by their row labels.
     preset : {None, "published"}, default=None
         "published" follows the code behind the published figures.
     dtype : {None, "float32", "float64"}, default=None
@@ -191,6 +232,10 @@ class MDT(InductiveEmbedder, SearchEstimator):
         Names of the views.
     feature_names_in_ : array of str
         Names of the columns; only if fitted on one data frame.
+    metrics_, scales_ : dict
+        Metric of each view, and how its features were scaled (None if they were not).
+    sample_names_ : pandas.Index
+        Labels of the samples; only if fitted on data frames or a MuData.
 
     References
     ----------
@@ -211,16 +256,19 @@ class MDT(InductiveEmbedder, SearchEstimator):
     # Singular values along a curve differ by 1e-5. The tolerance for clusters would mix vectors.
     tol: float = 1e-6
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, present: Any = None) -> Self:
         """Search for a trajectory of the views and embed the samples.
 
         Parameters
         ----------
-        X : list, tuple or dict of arrays, sparse matrices or DataFrames; one of these; OperatorSet
-            The views; their rows are the same samples. An operator set is used as it is, and the
-            parameters of the graphs have no effect.
+        X : list, tuple or dict of arrays, sparse matrices or DataFrames; one of these; MuData; OperatorSet
+            The views; their rows are the same samples. A view may lack samples: their rows are NaN
+            or None. An operator set is used as it is, and the parameters of the graphs have no
+            effect.
         y : None, default=None
             Ignored.
+        present : (N, V) array, or list, tuple or dict of (N,) arrays of bool, default=None
+            True for the samples that each view has, as in :func:`build_operators`.
 
         Returns
         -------
@@ -238,7 +286,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
         scoring = Scoring.of(self.quality)
         if isinstance(scoring.quality, str) and scoring.quality == "auto" and self.n_clusters is None:
             scoring = replace(scoring, quality="contrastive" if strategy.compares else None)
-        self._fit(X, quality=scoring)
+        self._fit(X, present, quality=scoring)
         return self
 
 
@@ -286,7 +334,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         it for a consensus without a preset, if the views can be joined.
     members, weighting, max_evaluations, time_limit, memory_limit, checkpoint
         As in :class:`MDT`.
-    bandwidth, symmetrize, neighbors, metric, preset, dtype, view_slices
+    bandwidth, symmetrize, neighbors, metric, scale, absent, zero_rows, align, preset, dtype, view_slices
         As in :class:`MDT`.
     tol : float, default=1e-3
         Accuracy of the embedding, see :func:`embed`.
@@ -317,7 +365,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         if fitted on an operator set.
     geometry_, singular_values_, t_, search_history_, search_result_, operators_
         As in :class:`MDT`.
-    n_views_in_, n_features_in_, view_names_, feature_names_in_
+    n_views_in_, n_features_in_, view_names_, feature_names_in_, metrics_, scales_, sample_names_
         As in :class:`MDT`.
 
     References
@@ -342,16 +390,19 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     n_components: Any = None
     n_init: int = 10
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, present: Any = None) -> Self:
         """Search for trajectories of the views and cluster the samples.
 
         Parameters
         ----------
-        X : list, tuple or dict of arrays, sparse matrices or DataFrames; one of these; OperatorSet
-            The views; their rows are the same samples. An operator set is used as it is, and the
-            parameters of the graphs have no effect.
+        X : list, tuple or dict of arrays, sparse matrices or DataFrames; one of these; MuData; OperatorSet
+            The views; their rows are the same samples. A view may lack samples: their rows are NaN
+            or None. An operator set is used as it is, and the parameters of the graphs have no
+            effect.
         y : None, default=None
             Ignored.
+        present : (N, V) array, or list, tuple or dict of (N,) arrays of bool, default=None
+            True for the samples that each view has, as in :func:`build_operators`.
 
         Returns
         -------
@@ -360,7 +411,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         """
         refuse_views_as_y(y)
         check_integer("n_init", self.n_init, minimum=1)
-        found = self._fit(X, quality=self.quality, with_labels=True)
+        found = self._fit(X, present, quality=self.quality, with_labels=True)
         assert found.labelling is not None
         # None for a single cluster.
         self.n_clusters_ = found.result.settings["n_clusters"] or 1
@@ -371,9 +422,9 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         self._warn_of_degenerate_clusters()
         return self
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.int32]:
+    def fit_predict(self, X: Any, y: Any = None, *, present: Any = None) -> NDArray[np.int32]:
         """Fit and return the clusters of the training samples."""
-        labels: NDArray[np.int32] = self.fit(X, y).labels_
+        labels: NDArray[np.int32] = self.fit(X, y, present=present).labels_
         return labels
 
     def _warn_of_degenerate_clusters(self) -> None:
@@ -389,7 +440,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
                 DegenerateClustersWarning,
             )
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
         """Return the cluster of each new sample.
 
         It is the cluster with the nearest centre. After a consensus it is the cluster that the
@@ -399,20 +450,23 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : as for :meth:`fit`
-            The new samples in the same views.
+            The new samples in the same views, or in some of them: a dict may lack views, and a view
+            in a list may be None.
+        present : as for :func:`build_operators`, default=None
+            Which samples each view has.
 
         Returns
         -------
         (n_new,) array of int32
         """
-        views = self._new_views(X)
+        views = self._new_views(X, present)
         if self.search_result_.agreement is not None:
             return labels_at(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
         nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
         return np.asarray(nearest, dtype=np.int32)
 
-    def memberships(self, X: Any) -> NDArray[np.float64]:
+    def memberships(self, X: Any, *, present: Any = None) -> NDArray[np.float64]:
         """Return the membership of each new sample in the clusters, after a consensus.
 
         It is the probability that the first step of the sample leads to the cluster. The cluster
@@ -421,20 +475,23 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : as for :meth:`fit`
-            The new samples in the same views.
+            The new samples in the same views, or in some of them: a dict may lack views, and a view
+            in a list may be None.
+        present : as for :func:`build_operators`, default=None
+            Which samples each view has.
 
         Returns
         -------
         (n_new, n_clusters) array
             Values between 0 and 1; rows sum to 1.
         """
-        views = self._new_views(X)
+        views = self._new_views(X, present)
         if self.search_result_.agreement is None:
             raise ValueError(f"strategy: expected a consensus, which has memberships, got {self.strategy!r}")
         rows = self.operators_.new_rows(views, n_jobs=self.n_jobs)
         return memberships_at(rows, self.search_result_.trajectories, self.labels_)
 
-    def remoteness(self, X: Any) -> NDArray[np.float64]:
+    def remoteness(self, X: Any, *, present: Any = None) -> NDArray[np.float64]:
         """Return how far new samples are from all training samples.
 
         It is the distance to the nearest training sample over the distance of that sample to the last
@@ -444,13 +501,17 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : as for :meth:`fit`
-            The new samples in the same views.
+            The new samples in the same views, or in some of them: a dict may lack views, and a view
+            in a list may be None.
+        present : as for :func:`build_operators`, default=None
+            Which samples each view has.
 
         Returns
         -------
         (n_new,) array
         """
-        return np.asarray(self.operators_.remoteness(self._new_views(X), n_jobs=self.n_jobs).max(axis=1))
+        values = self.operators_.remoteness(self._new_views(X, present), n_jobs=self.n_jobs)
+        return np.asarray(np.nanmax(values, axis=1))
 
 
 def _with_members(ops: OperatorSet, members: Any) -> OperatorSet:

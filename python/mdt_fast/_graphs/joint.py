@@ -20,6 +20,7 @@ from scipy import sparse
 from .._support.memory import require
 from .approximate import is_search
 from .frozen import freeze
+from .presence import Presence
 from .settings import ViewSettings
 from .views import Matrix, View
 
@@ -60,23 +61,71 @@ class _Scale:
 class JointView:
     """How the joint view is made from the views, for training samples and for new ones."""
 
-    metric: str
+    metrics: tuple[str, ...]
     scales: tuple[_Scale, ...]
 
     @classmethod
-    def of(cls, views: Sequence[View], metric: str) -> JointView:
-        """Return the recipe for some views that share a metric."""
-        return cls(metric, tuple(_Scale.of(_rows(view.data, metric)) for view in views))
+    def of(cls, views: Sequence[View], metrics: Sequence[str]) -> JointView:
+        """Return the recipe for some views and their metrics."""
+        pairs = zip(views, metrics, strict=True)
+        return cls(tuple(metrics), tuple(_Scale.of(_rows(view.data, metric)) for view, metric in pairs))
 
-    def join(self, views: Sequence[View]) -> View:
-        """Return the joint view of samples that are given in all views."""
-        parts = [scale.apply(_rows(view.data, self.metric)) for scale, view in zip(self.scales, views, strict=True)]
+    def join(self, views: Sequence[View], fillers: Sequence[Filler | None]) -> View:
+        """Return the joint view of samples; fillers are needed for views that lack some of them."""
+        parts = [self._block(v, view, filler) for v, (view, filler) in enumerate(zip(views, fillers, strict=True))]
         if any(sparse.issparse(part) for part in parts):
             joined: Any = sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
             joined.sort_indices()
         else:
             joined = np.hstack(parts)
         return View(JOINT, freeze(joined), views[0].argument)
+
+    def _block(self, v: int, view: View, filler: Filler | None) -> Matrix:
+        """Return the columns of one view for all samples."""
+        if view.presence is None:
+            return self.scales[v].apply(_rows(view.data, self.metrics[v]))
+        assert filler is not None
+        return filler.fill(
+            self.scales[v].apply(_rows(view.data, self.metrics[v])) if view.n_samples else None,
+            self.scales[v].apply(_rows(filler.data, self.metrics[v])),
+            view.presence,
+        )
+
+
+@dataclass(frozen=True)
+class Filler:
+    """Features in place of those that samples lack: the mean over the samples that one step reaches.
+
+    Attributes
+    ----------
+    steps : (m, n) csr_array
+        For each sample that the view lacks, in ascending order, the probabilities of a step along
+        the views that it has, to the samples of `data`; their sum is at most 1.
+    data : (n, d) matrix
+        Features of the training samples that the view has.
+    """
+
+    steps: sparse.csr_array
+    data: Matrix
+
+    def fill(self, own: Matrix | None, known: Matrix, presence: Presence) -> Matrix:
+        """Return rows for all samples: `own` for those that the view has, means of `known` for the others.
+
+        A sample from which no step reaches one with features gets the mean of all.
+        """
+        mass = self.steps.sum(axis=1)
+        reached = sparse.diags_array(1.0 / np.where(mass > 0, mass, 1.0)) @ self.steps
+        lacking, has = presence.lacking(), presence.samples
+        order = np.empty(presence.n_total, dtype=np.intp)
+        order[has], order[lacking] = np.arange(len(has)), len(has) + np.arange(len(lacking))
+        if sparse.issparse(known):
+            filled = sparse.csr_array(reached @ known).astype(known.dtype)
+            blocks = [filled] if own is None else [sparse.csr_array(own), filled]
+            return sparse.csr_array(sparse.vstack(blocks, format="csr"))[order]
+        filled = np.asarray(reached @ known)
+        filled[mass <= 0] = known.mean(axis=0)
+        blocks = [filled] if own is None else [own.toarray() if sparse.issparse(own) else own, filled]
+        return np.vstack(blocks).astype(known.dtype)[order]
 
 
 def joint_settings(views: Sequence[View], settings: Sequence[ViewSettings]) -> ViewSettings:
@@ -86,17 +135,20 @@ def joint_settings(views: Sequence[View], settings: Sequence[ViewSettings]) -> V
         raise ValueError("joint: expected at least 2 views to join, got 1")
     if JOINT in [view.name for view in views]:
         raise ValueError(f"joint: expected views with other names, got one named {JOINT!r}")
-    for name in ("n_neighbors", "kernel", "bandwidth", "symmetrize", "neighbors", "metric", "anisotropy"):
+    for name in ("n_neighbors", "kernel", "bandwidth", "symmetrize", "neighbors", "anisotropy"):
         if any(not _are_same(getattr(first, name), getattr(each, name)) for each in settings):
             raise ValueError(f"joint: expected one {name} for all views, got different ones")
-    if not is_search(first.neighbors) or first.metric == "precomputed":
+    metrics = {each.metric for each in settings}
+    if "manhattan" in metrics and len(metrics) > 1:
+        raise ValueError("joint: expected one metric for all views beside 'manhattan', got different ones")
+    if not is_search(first.neighbors) or "precomputed" in metrics:
         raise ValueError("joint: expected views of features with searched neighbours, got given graphs or distances")
     if callable(first.kernel) or not isinstance(first.bandwidth, str):
         got = "a kernel function" if callable(first.kernel) else "a bandwidth"
         raise ValueError(f"joint: expected a kernel without a unit, got {got} in the unit of the views")
     if first.kernel == "correlation":
         raise ValueError("joint: expected a kernel of Euclidean distances, got 'correlation'")
-    return replace(first, metric="manhattan" if first.metric == "manhattan" else "euclidean")
+    return replace(first, metric="manhattan" if first.metric == "manhattan" else "euclidean", scale=None)
 
 
 def can_join(views: Sequence[View], settings: Sequence[ViewSettings]) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -21,15 +22,18 @@ from .. import _core
 from .._support.csr import check_arrays, to_parts, to_scipy, without_empty_columns
 from .._support.memory import require
 from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
+from .absence import borrow, fill_from, lent_rows, placed, without_zero_rows
 from .approximate import is_search
 from .frozen import immutable
 from .joint import JointView
 from .kernels import Bandwidth, KernelShape, call_kernel
 from .nearest import scale_distances
 from .neighbors import NeighborGraph
+from .presence import Presence
 from .remoteness import is_far, remoteness, usual_radius
+from .scaling import ViewScaling
 from .settings import ViewSettings
-from .views import Matrix, View, check_views_like
+from .views import Holes, Matrix, View, check_views_like
 
 # The value of `sides` for an edge whose samples are neighbours of each other.
 _BOTH_SIDES = 3
@@ -60,10 +64,22 @@ class TrainingView:
     # The 0.9 quantile of the radii, and the number of samples that are far from all others.
     usual_radius: float
     n_far: int
+    # The samples of which `data` has rows; None for all.
+    presence: Presence | None = None
+    # What a row of zeros means, see build_operators, and how features were scaled.
+    zero_rows: str = "keep"
+    scaling: ViewScaling | None = None
 
     @classmethod
     def of(
-        cls, view: View, settings: ViewSettings, graph: NeighborGraph, shape: KernelShape, how: Mapping[str, Any]
+        cls,
+        view: View,
+        settings: ViewSettings,
+        graph: NeighborGraph,
+        shape: KernelShape,
+        how: Mapping[str, Any],
+        zero_rows: str,
+        scaling: ViewScaling | None,
     ) -> TrainingView | None:
         """Return the training view of a view, or None if its graph was given by the user.
 
@@ -81,7 +97,14 @@ class TrainingView:
             kernel=settings.kernel if callable(settings.kernel) else None, symmetrize=settings.symmetrize,
             densities=_core.density_factors(**how) if settings.anisotropy else None, usual_radius=usual,
             n_far=int(np.count_nonzero(is_far(distances, nearest, radii, usual))),
+            presence=view.presence, zero_rows=zero_rows, scaling=scaling,
         )  # fmt: skip
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a sample, as the user gives it."""
+        means = None if self.scaling is None else self.scaling.deviations
+        return int(self.data.shape[1]) if means is None else len(means)
 
     def __copy__(self) -> TrainingView:
         """Return the same object, which is immutable."""
@@ -92,12 +115,12 @@ class TrainingView:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out a kernel that cannot be pickled, such as a lambda."""
+        """Leave out functions that cannot be pickled, such as a lambda."""
         state = dict(self.__dict__)
-        try:
-            pickle.dumps(self.kernel)
-        except Exception:  # what pickle raises depends on the object
+        if not _can_be_pickled(self.kernel):
             state["kernel"] = None
+        if self.scaling is not None and not _can_be_pickled(self.scaling.function):
+            state["scaling"] = replace(self.scaling, function=lost_function)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -115,20 +138,50 @@ class NewView:
 
     view: View
     training: TrainingView
-    found: _core.CrossTable
+    found: _core.CrossTable | None
+    n_threads: int
+
+    @classmethod
+    def of(cls, view: View, training: TrainingView, n_threads: int) -> NewView:
+        """Search the edges of the new samples that the view has."""
+        found = _find_edges(training, view, n_threads) if view.n_samples else None
+        return cls(view, training, found, n_threads)
+
+    @cached_property
+    def rows(self) -> sparse.csr_array:
+        """The transition rows of all new samples; empty for those that the view lacks."""
+        n = len(self.training.radii)
+        if self.found is None:
+            made = sparse.csr_array((0, n))
+        else:
+            made = _rows_of_view(self.training, self.view, self.found, self.n_threads)
+        return placed(made, self.view.presence, self.training.presence)
 
     def distances(self) -> NDArray[np.float64]:
         """Return the distance of each new sample to the nearest training sample, to which it has an edge."""
+        assert self.found is not None
         edges = self.found.edges
         return np.asarray(np.minimum.reduceat(edges.values, edges.indptr[:-1]))
 
     def remoteness(self) -> NDArray[np.float64]:
-        """Return the remoteness of each new sample."""
-        return remoteness(self.distances(), self.found.nearest, self.training.radii)
+        """Return the remoteness of each new sample; nan for those that the view lacks."""
+        if self.found is None:
+            return np.full(self.view.n_total, np.nan)
+        return self._of_all(remoteness(self.distances(), self.found.nearest, self.training.radii), np.nan)
 
     def is_far(self) -> NDArray[np.bool_]:
         """Return whether each new sample is far from all training samples."""
-        return is_far(self.distances(), self.found.nearest, self.training.radii, self.training.usual_radius)
+        if self.found is None:
+            return np.zeros(self.view.n_total, dtype=bool)
+        far = is_far(self.distances(), self.found.nearest, self.training.radii, self.training.usual_radius)
+        return self._of_all(far, False)
+
+    def _of_all(self, values: NDArray[Any], other: Any) -> NDArray[Any]:
+        if self.view.presence is None:
+            return values
+        found = np.full(self.view.n_total, other, dtype=values.dtype)
+        found[self.view.presence.samples] = values
+        return found
 
 
 def connect(
@@ -140,19 +193,34 @@ def connect(
     argument: str = "Xs_new",
 ) -> list[NewView]:
     """Search the edges of new samples in each view, the joint view included."""
-    views = check_views_like(Xs_new, names if joint is None else names[:-1], argument)
-    for view, old in zip(views, training, strict=joint is None):
-        expected, got = old.data.shape[1], view.data.shape[1]
-        if got != expected:
+    given = training if joint is None else training[:-1]
+    views = check_views_like(Xs_new, names[: len(given)], argument, Holes())
+    for view, old in zip(views, given, strict=True):
+        expected, got = old.n_features, view.data.shape[1]
+        if view.n_samples and got != expected:
             raise ValueError(f"{view.label}: expected {expected} features, as in training, got {got}")
-    if joint is not None:
-        views = [*views, joint.join(views)]
-    return [NewView(view, old, _find_edges(old, view, n_threads)) for old, view in zip(training, views, strict=True)]
+    if any(old.zero_rows == "absent" for old in given):
+        views = without_zero_rows(views, [old.metric for old in given], "absent")
+    views = [view if old.scaling is None else old.scaling.apply(view) for view, old in zip(views, given, strict=True)]
+    found = [NewView.of(view, old, n_threads) for view, old in zip(views, given, strict=True)]
+    if joint is None:
+        return found
+    presences = [view.presence for view in views]
+    fill: list[Any] = [None] * len(views)
+    if any(presence is not None for presence in presences):
+        lent = lent_rows([each.rows for each in found], presences)
+        fill = fill_from(lent, presences, [(old.data, old.presence) for old in given])
+    return [*found, NewView.of(joint.join(views, fill), training[-1], n_threads)]
 
 
-def transition_rows(new_views: Sequence[NewView], n_threads: int) -> list[sparse.csr_array]:
-    """Return the transition rows of new samples in each view."""
-    return [_rows_of_view(each.training, each.view, each.found, n_threads) for each in new_views]
+def transition_rows(new_views: Sequence[NewView], n_given: int) -> list[sparse.csr_array]:
+    """Return the transition rows of new samples in each view.
+
+    A new sample that a given view lacks has the mean of its rows in the other given views.
+    """
+    given = new_views[:n_given]
+    rows = borrow([each.rows for each in given], [each.view.presence for each in given])
+    return [*rows, *(each.rows for each in new_views[n_given:])]
 
 
 def warn_of_far(new_views: Sequence[NewView]) -> None:
@@ -203,6 +271,19 @@ def normalize_affinities(
             raise ValueError(f"{argument}: expected rows with a positive sum, got {got}")
         rows.append(to_scipy(made.rows, n_samples))
     return rows
+
+
+def lost_function(X: Any) -> Any:
+    """Refuse: takes the place of a function that could not be pickled."""
+    raise ValueError("scale: expected a function that can be pickled (a function of a module), got a set that lost it")
+
+
+def _can_be_pickled(value: Any) -> bool:
+    try:
+        pickle.dumps(value)
+    except Exception:  # what pickle raises depends on the object
+        return False
+    return True
 
 
 def _check_training(training: TrainingView | None, name: str, need_rows: bool) -> TrainingView:

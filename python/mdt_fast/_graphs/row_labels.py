@@ -14,7 +14,7 @@ from typing import Any
 
 def check_row_labels(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
     """Raise ValueError if the row labels of two frames differ; `pairs` are names and views."""
-    labelled = [(name, X.index) for name, X in pairs if _has_index(X)]
+    labelled = [(name, X.index) for name, X in pairs if has_index(X)]
     for (first_name, first), (name, index) in combinations(labelled, 2):
         if _are_equal(first, index) or _is_no_label(first, index) or _is_no_label(index, first):
             continue
@@ -28,8 +28,9 @@ def check_row_labels(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
             (label,) = alone[:1].tolist()
             holder = first_name if label in first else name
             raise ValueError(
-                f"{argument}: expected one set of row labels in all views, got {label!r} in {holder} only; select "
-                "common rows by df.loc[labels], or give df.to_numpy() if the rows are the same samples in one order"
+                f"{argument}: expected one set of row labels in all views, got {label!r} in {holder} only; "
+                "align='outer' joins the rows by their labels, df.loc[labels] selects common rows, and df.to_numpy() "
+                "has no labels, if the rows are the same samples in one order"
             )
         if first.has_duplicates or index.has_duplicates:
             got, advice = "repeated labels in another order", "make the labels unique, or sort the rows"
@@ -40,7 +41,7 @@ def check_row_labels(pairs: Sequence[tuple[str, Any]], argument: str) -> None:
 
 def row_labels(views: Iterable[Any]) -> Any:
     """Return the index of the first frame with labels of its own, else of the first frame, else None."""
-    found = [X.index for X in views if _has_index(X)]
+    found = [X.index for X in views if has_index(X)]
     return next((index for index in found if not _is_default(index)), found[0] if found else None)
 
 
@@ -52,7 +53,8 @@ def _are_equal(first: Any, index: Any) -> bool:
     return is_comparable and bool(first.astype(object).equals(index.astype(object)))
 
 
-def _has_index(X: Any) -> bool:
+def has_index(X: Any) -> bool:
+    """Return whether an object is a data frame with row labels."""
     return hasattr(X, "columns") and hasattr(getattr(X, "index", None), "symmetric_difference")
 
 

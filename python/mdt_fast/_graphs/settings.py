@@ -11,7 +11,9 @@ from scipy import sparse
 from .._support.arguments import check_choice, check_integer, check_number
 from .approximate import check_search, is_search
 from .kernels import KERNELS, check_bandwidth
+from .metric_choice import choose_metric
 from .nearest import METRICS
+from .scaling import check_scale
 from .views import View
 
 
@@ -26,19 +28,30 @@ class ViewSettings:
     neighbors: Any
     metric: str
     anisotropy: float
+    scale: Any = None
 
     def check(self, view: View) -> "ViewSettings":
         """Return the settings for `view`, or raise before any distance of it is computed."""
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, KERNELS)
         check_choice("symmetrize", self.symmetrize, ("mean", "max", "min"))
-        metric = check_choice("metric", self.metric, METRICS)
+        metric = check_choice("metric", self.metric, ("auto", *METRICS))
+        if metric == "auto":
+            # A graph that was given has its distances, and the correlation kernel its metric.
+            is_free = is_search(self.neighbors) and self.kernel != "correlation"
+            metric = choose_metric(view) if is_free else "euclidean"
+        scale = check_scale(self.scale, view.name)
         anisotropy = check_number("anisotropy", self.anisotropy)
-        check_bandwidth(self.bandwidth, view.n_samples, view.name)
+        check_bandwidth(self.bandwidth, view.n_total, view.name)
         if isinstance(self.n_neighbors, str):
             check_choice("n_neighbors", self.n_neighbors, ("log",))
         else:
-            check_integer("n_neighbors", self.n_neighbors, minimum=1, maximum=view.n_samples - 1)
+            check_integer("n_neighbors", self.n_neighbors, minimum=1, maximum=view.n_total - 1)
+        if view.presence is not None and (not is_search(self.neighbors) or metric == "precomputed"):
+            got = "metric='precomputed'" if is_search(self.neighbors) else "a given graph"
+            raise ValueError(
+                f"{view.label}: expected features with searched neighbours in a view that lacks samples, got {got}"
+            )
         if self.kernel == "correlation" and metric == "euclidean":
             metric = "correlation"
         if self.kernel == "correlation" and metric not in ("correlation", "precomputed"):
@@ -47,12 +60,21 @@ class ViewSettings:
             )
         if is_search(self.neighbors):
             check_search("neighbors", self.neighbors, view, metric)
-        return replace(self, metric=metric, anisotropy=anisotropy)
+        return replace(
+            self, metric=metric, anisotropy=anisotropy, scale=scale,
+            bandwidth=self._bandwidth_of(view),
+        )  # fmt: skip
+
+    def _bandwidth_of(self, view: View) -> Any:
+        """Return the bandwidth; one for each sample only of the samples that the view has."""
+        is_array = not isinstance(self.bandwidth, str) and not callable(self.bandwidth) and np.ndim(self.bandwidth) > 0
+        return np.asarray(self.bandwidth)[view.presence.samples] if is_array and view.presence else self.bandwidth
 
     def count_neighbors(self, n_samples: int, published: bool) -> int:
         """Return the number of neighbours of each sample, from 1 to `n_samples` - 1."""
         if not isinstance(self.n_neighbors, str):
-            return self.n_neighbors
+            # A view that lacks samples may have fewer than the others.
+            return min(self.n_neighbors, n_samples - 1)
         log = math.log(n_samples)
         return min(max(math.floor(log) - 1 if published else math.ceil(log), 1), n_samples - 1)
 

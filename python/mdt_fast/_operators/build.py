@@ -1,16 +1,20 @@
 """Random-walk operators of views: neighbours, affinities, transition matrices."""
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import _core
+from .._graphs.absence import ZERO_ROWS, fillers, without_zero_rows
 from .._graphs.joint import JointView, can_join, joint_settings
 from .._graphs.kernels import shape_kernel
 from .._graphs.neighbors import find_neighbors
 from .._graphs.new_rows import TrainingView
-from .._graphs.settings import check_settings
-from .._graphs.views import check_views
+from .._graphs.scaling import ViewScaling, find_scaling
+from .._graphs.settings import ViewSettings, check_settings
+from .._graphs.views import Holes, View, check_views
 from .._support.arguments import check_choice, check_flag
 from .._support.seed import check_seed
 from .._support.threads import n_threads
@@ -28,7 +32,12 @@ def build_operators(
     neighbors: Any = "auto",
     metric: Any = "euclidean",
     anisotropy: Any = 0.0,
+    scale: Any = None,
     joint: bool | str = False,
+    present: Any = None,
+    absent: str = "borrow",
+    zero_rows: str = "absent",
+    align: str | None = None,
     preset: str | None = None,
     dtype: DTypeLike | None = None,
     random_state: Any = None,
@@ -37,15 +46,17 @@ def build_operators(
     """Build the random-walk operators of several views of the same samples.
 
     For each view: a graph of nearest neighbours, a symmetric affinity ``K`` on its edges, and the
-    transition matrix ``P = D^-1 K``. Each argument from `n_neighbors` to `anisotropy` may be given
+    transition matrix ``P = D^-1 K``. Each argument from `n_neighbors` to `scale` may be given
     per view: as a list with one entry for each view, or as a dict by view name if `Xs` is a dict.
 
     Parameters
     ----------
-    Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames
+    Xs : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or MuData
         The views; rows are the same samples in every view. A single 2-D array is one view. The
         result holds a copy of them for new samples. A read-only array, such as a memory map in mode
-        "r", is not copied, and its file must not change.
+        "r", is not copied, and its file must not change. A view may lack samples: their rows are
+        NaN or None, or see `present` and `align`. Each sample must be in some view. The views of a
+        MuData are its modalities, by ``.obsm["X_pca"]`` or else ``.X``.
     n_neighbors : "log" or int, default="log"
         Number of other samples joined to each sample; "log" is ``ceil(ln N)``, clamped to
         ``[1, N - 1]``. An integer does not count the sample itself, with any preset.
@@ -67,17 +78,38 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
         Source of the neighbours. "auto" searches approximately if an exact search would take more
         than about half a minute: from ``N^2 d = 2e12`` on, if ``d > 6``. A given graph is used
         whole: `n_neighbors` does not apply to it, and "max-min" uses its edges only.
-    metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed"}, default="euclidean"
+    metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed", "auto"}, \
+default="euclidean"
         Distance of two samples. With "precomputed" the view is an (N, N) matrix of distances; a
-        sparse one is a graph that is used whole.
+        sparse one is a graph that is used whole. "auto" is "cosine" for a sparse view and for counts
+        or term weights (no negative number, at least half of them 0), and "euclidean" otherwise.
     anisotropy : float, default=0.0
         Exponent ``alpha`` of ``K_ij / (q_i q_j)^alpha``, with ``q`` the row sums of ``K``. With 1
         the result does not depend on the sampling density; 0 changes nothing.
+    scale : {None, "auto", "standard", "unit"}, callable or transformer, default=None
+        What is done with the features first, and with those of new samples: "standard" subtracts
+        means and divides columns by their standard deviation (sparse views are divided only),
+        "unit" divides rows by their length. A callable gets a matrix of samples and returns one of
+        as many rows; a transformer of scikit-learn is fitted to the view. "auto" is "standard" if a
+        few columns in other units hold 99 % of the variance, and None otherwise.
     joint : bool or "auto", default=False
         Whether the last base view, named "joint", has the columns of all views, each view divided
         by its total standard deviation. "auto" adds it if there are several views of features with
         the same settings. Samples are then neighbours in it only if all views together say so. New
-        samples need the given views only.
+        samples need the given views only. For a sample that a view lacks, the columns of the view
+        are a mean over the samples that one step reaches.
+    present : (N, V) array, or list, tuple or dict of (N,) arrays of bool, default=None
+        True for the samples that each view has; None for all, except rows of NaN. What a view
+        holds in other rows has no effect.
+    absent : {"borrow", "stay"}, default="borrow"
+        What a step of a view does with a sample that the view lacks: "borrow" takes it along its
+        rows in the views that have it, in equal parts; with "stay" it stays where it is.
+    zero_rows : {"absent", "error", "keep"}, default="absent"
+        What a row of zeros means in a sparse view and in one with the cosine metric: "absent" is a
+        sample that the view lacks, if another view has it.
+    align : {None, "outer"}, default=None
+        "outer" joins data frames of different samples by their row labels: the samples are those of
+        the first frame, followed by the other ones of the next.
     preset : {None, "published"}, default=None
         "published" follows the code behind the published figures instead of the text of the paper:
         the kernel is ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` including
@@ -114,7 +146,9 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
     >>> mdt.build_operators({"rna": X1, "protein": X2})
     OperatorSet(100 samples, members: rna, protein; float64)
     """
-    views = check_views(Xs)
+    views = check_views(Xs, holes=Holes(present, align))
+    check_choice("absent", absent, ("borrow", "stay"))
+    check_choice("zero_rows", zero_rows, ZERO_ROWS)
     if preset is not None:
         check_choice("preset", preset, ("published",))
     published = preset == "published"
@@ -123,39 +157,79 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
     seed = check_seed(0 if random_state is None else random_state)
     settings = check_settings(
         views, n_neighbors=n_neighbors, kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize,
-        neighbors=neighbors, metric=metric, anisotropy=anisotropy,
+        neighbors=neighbors, metric=metric, anisotropy=anisotropy, scale=scale,
     )  # fmt: skip
-    recipe = None
+    views = without_zero_rows(views, [each.metric for each in settings], zero_rows)
+    scalings = [find_scaling(each.scale, view, each.metric) for view, each in zip(views, settings, strict=True)]
+    views = [view if each is None else each.apply(view) for view, each in zip(views, scalings, strict=True)]
     if isinstance(joint, str):
         check_choice("joint", joint, ("auto",))
-    if (can_join(views, settings) and not published) if isinstance(joint, str) else check_flag("joint", joint):
-        settings = [*settings, joint_settings(views, settings)]
-        recipe = JointView.of(views, settings[0].metric)
-        views = [*views, recipe.join(views)]
-    transitions, bandwidths, duplicates, training = [], [], [], []
-    for view, setting in zip(views, settings, strict=True):
-        n_others = setting.count_neighbors(view.n_samples, published)
-        graph = find_neighbors(view, n_others, setting.metric, setting.neighbors, seed, threads)
-        shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view)
-        edges = _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values)
-        how: dict[str, Any] = {"graph": edges, "kernel": shape.shape, "widths": shape.widths}
-        how |= {"diagonal": shape.diagonal, "symmetrize": setting.symmetrize, "anisotropy": setting.anisotropy}
-        how["n_threads"] = threads
-        try:
-            transitions.append(_core.Transition.from_graph(single_precision=single_precision, **how))
-        except ValueError as error:
-            argument = "kernel" if callable(setting.kernel) else "anisotropy" if setting.anisotropy else view.argument
-            cause = f"{argument} ({view.name})"
-            raise ValueError(f"{cause}: {error}") from None
-        bandwidths.append(shape.bandwidth)
-        duplicates.append(graph.n_duplicates())
-        training.append(TrainingView.of(view, setting, graph, shape, how))
+    is_joined = (can_join(views, settings) and not published) if isinstance(joint, str) else check_flag("joint", joint)
+    setting_of_joint = joint_settings(views, settings) if is_joined else None
+    how = {"published": published, "single_precision": single_precision, "seed": seed, "n_threads": threads}
+    built = [
+        _build_view(view, setting, zero_rows, scaling, **how)
+        for view, setting, scaling in zip(views, settings, scalings, strict=True)
+    ]
+    recipe = None
+    if setting_of_joint is not None:
+        recipe = JointView.of(views, [each.metric for each in settings])
+        joined = recipe.join(views, fillers(views, [each.transition for each in built]))
+        built.append(_build_view(joined, setting_of_joint, "keep", None, **how))
+        views = [*views, joined]
+    n = views[0].n_total
     return OperatorSet._of_views(
-        transitions,
+        [each.among(view, n, stay=absent == "stay") for each, view in zip(built, views, strict=True)],
         [view.name for view in views],
-        bandwidths=bandwidths,
-        n_duplicates=duplicates,
-        training_views=training,
+        bandwidths=[_of_all(each.bandwidth, view) for each, view in zip(built, views, strict=True)],
+        n_duplicates=[each.n_duplicates for each in built],
+        training_views=[each.training for each in built],
         joint=recipe,
+        presences=[view.presence for view in views],
+        absent=absent,
         n_jobs=n_jobs,
     )
+
+
+@dataclass(frozen=True)
+class _BuiltView:
+    """The walk of one view among the samples that it has, and what is kept of its graph."""
+
+    transition: _core.Transition
+    bandwidth: Any
+    n_duplicates: int
+    training: TrainingView | None
+
+    def among(self, view: View, n: int, *, stay: bool) -> _core.Transition:
+        """Return the walk among all samples."""
+        return self.transition if view.presence is None else self.transition.among(view.presence.samples, n, stay)
+
+
+def _build_view(
+    view: View, setting: ViewSettings, zero_rows: str, scaling: ViewScaling | None, *, published: bool,
+    single_precision: bool, seed: int, n_threads: int,
+) -> _BuiltView:  # fmt: skip
+    n_others = setting.count_neighbors(view.n_samples, published)
+    graph = find_neighbors(view, n_others, setting.metric, setting.neighbors, seed, n_threads)
+    shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view)
+    edges = _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values)
+    how: dict[str, Any] = {"graph": edges, "kernel": shape.shape, "widths": shape.widths}
+    how |= {"diagonal": shape.diagonal, "symmetrize": setting.symmetrize, "anisotropy": setting.anisotropy}
+    how["n_threads"] = n_threads
+    try:
+        transition = _core.Transition.from_graph(single_precision=single_precision, **how)
+    except ValueError as error:
+        argument = "kernel" if callable(setting.kernel) else "anisotropy" if setting.anisotropy else view.argument
+        cause = f"{argument} ({view.name})"
+        raise ValueError(f"{cause}: {error}") from None
+    training = TrainingView.of(view, setting, graph, shape, how, zero_rows, scaling)
+    return _BuiltView(transition, shape.bandwidth, graph.n_duplicates(), training)
+
+
+def _of_all(bandwidth: Any, view: View) -> Any:
+    """Return a bandwidth for all samples: nan for those that the view lacks."""
+    if view.presence is None or not isinstance(bandwidth, np.ndarray):
+        return bandwidth
+    widths = np.full(view.n_total, np.nan)
+    widths[view.presence.samples] = bandwidth
+    return widths

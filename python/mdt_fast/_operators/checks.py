@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from .._support.csr import to_scipy
 from .._support.tables import aligned
 from .._support.warnings import OperatorWarning
 from .data_checks import NEAR_IDENTITY, data_findings, stays_put
@@ -46,6 +47,11 @@ class MemberReport:
         Whether the mean self-probability is at least 0.99.
     n_duplicates : int or None
         Number of samples that coincide with another; None if distances are unknown.
+    n_present : int or None
+        Number of samples that a base view has; None for other members. Parts, isolated samples and
+        self-probability of a base view are those of the walk among these samples.
+    n_zero : int
+        Number of samples that the view lacks because their rows hold only zeros.
     """
 
     name: str
@@ -58,6 +64,8 @@ class MemberReport:
     n_isolated: int
     near_identity: bool
     n_duplicates: int | None
+    n_present: int | None = None
+    n_zero: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,10 +88,11 @@ class CheckReport:
 
     def __str__(self) -> str:
         """Return a table of the members, followed by the warnings."""
-        header = ("member", "rows sum to 1", "self-loops", "stays put", "parts", "isolated", "duplicates")
+        header = ("member", "samples", "rows sum to 1", "self-loops", "stays put", "parts", "isolated", "duplicates")
         rows = [header] + [
             (
                 m.name,
+                str(self.n_samples if m.n_present is None else m.n_present),
                 "yes" if m.stochastic else f"off by {m.max_row_error:.1e}",
                 "all" if m.positive_diagonal else "missing",
                 f"{m.mean_self_probability:.3f}",
@@ -131,6 +140,24 @@ def _report_matrix(P: sparse.csr_array, name: str, kind: str, n_duplicates: int 
     )
 
 
+def _with_presence(report: MemberReport, operators: OperatorSet, view: int) -> MemberReport:
+    """Return the report of a base view, whose parts are those of the samples that it has."""
+    presence = operators._presences[view]
+    if presence is None:
+        return replace(report, n_present=operators.n_samples)
+    own = operators.present_transition(view)
+    among = _report_matrix(to_scipy(own, own.n), report.name, report.kind, report.n_duplicates)
+    return replace(
+        report,
+        n_present=own.n,
+        n_zero=presence.n_zero,
+        mean_self_probability=among.mean_self_probability,
+        near_identity=among.near_identity,
+        n_components=among.n_components,
+        n_isolated=among.n_isolated,
+    )
+
+
 def _report_member(operators: OperatorSet, index: int, walks: dict[int, MemberReport]) -> MemberReport:
     """Report a walk or a mean from its matrix, any other member from the walk it consists of."""
     n, name, member = operators.n_samples, operators.names[index], operators.members[index]
@@ -145,11 +172,13 @@ def _report_member(operators: OperatorSet, index: int, walks: dict[int, MemberRe
     if base not in walks:
         duplicates = operators.n_duplicates[base] if base < operators.n_views else None
         walks[base] = _report_matrix(operators.walk_matrix(base), name, "walk", duplicates)
+        if base < operators.n_views:
+            walks[base] = _with_presence(walks[base], operators, base)
     walk = walks[base]
     if member.kind == "walk":
         return walk
     if member.kind == "mean":
-        return replace(walk, name=name, kind=member.kind, n_duplicates=None)
+        return replace(walk, name=name, kind=member.kind, n_duplicates=None, n_present=None, n_zero=0)
     parts, isolated = (1, 0) if jumps else (walk.n_components, walk.n_isolated)
     stays = _mean_diagonal(operators, index)
     return _implicit(name, member.kind, stays, parts, isolated, positive_diagonal=walk.positive_diagonal or jumps)
@@ -194,7 +223,12 @@ def _warnings_of(m: MemberReport, n_samples: int) -> list[str]:
     if m.n_components > 1:
         found.append(f"{m.name}: its graph falls into {m.n_components} parts; more neighbours would join them")
     if m.n_isolated:
-        found.append(f"{m.name}: {m.n_isolated} of {n_samples} samples are isolated")
+        found.append(f"{m.name}: {m.n_isolated} of {m.n_present or n_samples} samples are isolated")
+    if m.n_zero:
+        found.append(
+            f"{m.name}: {m.n_zero} of {n_samples} samples have only zeros, and the view lacks them; zero_rows='keep' "
+            "compares them"
+        )
     if m.n_duplicates:
-        found.append(f"{m.name}: {m.n_duplicates} of {n_samples} samples coincide with another")
+        found.append(f"{m.name}: {m.n_duplicates} of {m.n_present or n_samples} samples coincide with another")
     return found

@@ -78,7 +78,9 @@ def _walk(rows: list[sparse.csr_array], W: Trajectory, base: int, exponent: int,
     if base >= len(rows):
         member = W.operators.names[W.operators.members.index(Member.walk(base))]
         raise ValueError(f"W: expected members that come from views, got {member!r}, which has no rows for new samples")
-    for _ in range(exponent - 1):
-        known = W.operators.walk_matrix(base) @ known
+    if exponent > 1:
+        walk = W.operators.walk_matrix(base)
+        for _ in range(exponent - 1):
+            known = walk @ known
     product: NDArray[Any] = rows[base] @ known
     return product

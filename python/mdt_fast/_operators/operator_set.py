@@ -12,6 +12,8 @@ from scipy import sparse
 
 from .. import _core
 from .._core import Member
+from .._graphs.frozen import freeze
+from .._graphs.presence import Presence, has_samples
 from .._support.arguments import check_flag, check_integer, check_number
 from .._support.csr import to_scipy
 from .._support.threads import n_threads
@@ -56,8 +58,11 @@ class OperatorSet:
         Element type of the matrices and of all results computed with them.
     n_jobs : int or None
         Number of threads of the trajectories of this set.
+    absent : {"borrow", "stay"}
+        What a step of a base view does with a sample that the view lacks.
     transitions : tuple
-        The stored transition matrices as the compiled core holds them.
+        The stored transition matrices as the compiled core holds them. The row of a sample that a
+        base view lacks is empty if it is borrowed.
     native : object
         The set as the compiled core holds it.
     """
@@ -73,11 +78,14 @@ class OperatorSet:
         n_duplicates: Sequence[int | None],
         training_views: Sequence[TrainingView | None],
         joint: JointView | None = None,
+        presences: Sequence[Presence | None] | None = None,
+        absent: str = "borrow",
         n_jobs: int | None,
     ) -> None:
         self.transitions = tuple(transitions)
         self.members = tuple(members)
-        self.native = _core.OperatorSet(list(self.transitions), list(self.members))
+        self._presences = [None] * n_views if presences is None else list(presences)
+        self.absent = absent
         self.n_duplicates = tuple(n_duplicates)
         self._training_views = list(training_views)
         self._joint = joint
@@ -87,6 +95,16 @@ class OperatorSet:
         self.bandwidths = tuple(bandwidths)
         self.dtype: np.dtype[Any] = self.transitions[0].values.dtype
         self.n_jobs = n_jobs
+        self.native = self._make_native()
+
+    def _make_native(self) -> _core.OperatorSet:
+        walks, members = list(self.transitions), list(self.members)
+        if not self.has_absences:
+            return _core.OperatorSet(walks, members)
+        nothing = np.empty(0, dtype=np.uint32)
+        lacking = [nothing if each is None else each.lacking() for each in self._presences]
+        lacking += [nothing] * (len(walks) - len(lacking))
+        return _core.OperatorSet(walks, members, lacking, len(self.given_names) if self.absent == "borrow" else 0)
 
     @classmethod
     def _of_views(
@@ -98,6 +116,8 @@ class OperatorSet:
         n_duplicates: Sequence[int | None] | None = None,
         training_views: Sequence[TrainingView | None] | None = None,
         joint: JointView | None = None,
+        presences: Sequence[Presence | None] | None = None,
+        absent: str = "borrow",
         n_jobs: int | None,
     ) -> OperatorSet:
         nothing = [None] * len(transitions)
@@ -110,6 +130,8 @@ class OperatorSet:
             n_duplicates=nothing if n_duplicates is None else n_duplicates,
             training_views=nothing if training_views is None else training_views,
             joint=joint,
+            presences=presences,
+            absent=absent,
             n_jobs=n_jobs,
         )
 
@@ -224,7 +246,7 @@ class OperatorSet:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the attributes and make the native set."""
         self.__dict__.update(state)
-        self.native = _core.OperatorSet(list(self.transitions), list(self.members))
+        self.native = self._make_native()
 
     @property
     def joint(self) -> int | None:
@@ -237,27 +259,55 @@ class OperatorSet:
         return self.names[: self.n_views if self._joint is None else self.n_views - 1]
 
     @property
+    def has_absences(self) -> bool:
+        """Whether some base view lacks samples."""
+        return any(presence is not None for presence in self._presences)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which samples each base view has, an (N, n_views) array; the joint view has all."""
+        return np.column_stack([has_samples(presence, self.n_samples) for presence in self._presences])
+
+    @property
+    def metrics(self) -> tuple[str | None, ...]:
+        """The metric of each base view; None for a view that was given as a matrix or graph."""
+        return tuple(None if each is None else each.metric for each in self._training_views)
+
+    @property
+    def scales(self) -> tuple[str | None, ...]:
+        """How the features of each base view were scaled; None if they were not."""
+        scalings = [None if each is None else each.scaling for each in self._training_views]
+        return tuple(None if each is None else each.name for each in scalings)
+
+    @property
     def views(self) -> tuple[sparse.csr_array, ...]:
-        """The base views, read-only CSR matrices that share memory with the set."""
+        """The base views, read-only CSR matrices.
+
+        They share memory with the set, except those of views that lack samples and borrow rows, which are made
+        at each access.
+        """
         return tuple(self.walk_matrix(v) for v in range(self.n_views))
 
     @property
     def affinities(self) -> tuple[sparse.csr_array, ...]:
         """The symmetric affinities ``K = D P`` of the base views, made at each access.
 
-        Views that were given as transition matrices (:meth:`from_transitions`) have none.
+        Views that were given as transition matrices (:meth:`from_transitions`) have none. The row of a sample
+        that a view lacks is empty if it is borrowed.
         """
         degrees = [self.transitions[v].degrees for v in range(self.n_views)]
         for name, each in zip(self.names, degrees, strict=False):
             if each is None:
                 raise ValueError(f"ops: expected views with symmetric affinities, got {name!r}, which is a walk only")
         return tuple(
-            sparse.csr_array(sparse.diags_array(np.asarray(each)) @ P)
-            for each, P in zip(degrees, self.views, strict=True)
+            sparse.csr_array(sparse.diags_array(np.asarray(each)) @ to_scipy(P, self.n_samples))
+            for each, P in zip(degrees, self.transitions, strict=False)
         )
 
     def walk_matrix(self, index: int) -> sparse.csr_array:
         """Return a stored walk as a read-only CSR matrix that shares memory with the set.
+
+        For a base view that lacks samples and borrows rows, the matrix is made at each call.
 
         Parameters
         ----------
@@ -271,7 +321,51 @@ class OperatorSet:
             The (N, N) transition matrix.
         """
         index = check_integer("index", index, minimum=-len(self.transitions), maximum=len(self.transitions) - 1)
-        return to_scipy(self.transitions[index], self.n_samples)
+        index %= len(self.transitions)
+        stored = to_scipy(self.transitions[index], self.n_samples)
+        if self.absent != "borrow" or index >= self.n_views or self._presences[index] is None:
+            return stored
+        from .._graphs.absence import borrow_in
+
+        n_given = len(self.given_names)
+        lenders = [to_scipy(each, self.n_samples) for each in self.transitions[:n_given]]
+        found = borrow_in(stored, self._presences[index], lenders, self._presences[:n_given])
+        return freeze(found.astype(self.dtype))
+
+    def is_reversible(self, index: int) -> bool:
+        """Return whether a stored walk has a symmetric affinity; one that borrows rows has none.
+
+        Parameters
+        ----------
+        index : int
+            Index in `transitions`.
+
+        Returns
+        -------
+        bool
+        """
+        borrows = self.absent == "borrow" and index < self.n_views and self._presences[index] is not None
+        return not borrows and self.transitions[index].degrees is not None
+
+    def present_transition(self, view: int) -> _core.Transition:
+        """Return the walk of a base view among the samples that it has, in their order.
+
+        Parameters
+        ----------
+        view : int
+            Index of the base view.
+
+        Returns
+        -------
+        Transition
+            The transition matrix as the compiled core holds it.
+        """
+        presence, stored = self._presences[view], self.transitions[view]
+        if presence is None:
+            return stored
+        own = to_scipy(stored, self.n_samples)[presence.samples][:, presence.samples]
+        degrees = None if stored.degrees is None else np.ascontiguousarray(stored.degrees[presence.samples])
+        return _core.Transition.restore(own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data, degrees)
 
     def stored_walks(self, indices: Iterable[int]) -> list[int]:
         """Return the stored walks of which some members consist.
@@ -308,6 +402,8 @@ class OperatorSet:
             n_duplicates=self.n_duplicates,
             training_views=self._training_views,
             joint=self._joint,
+            presences=self._presences,
+            absent=self.absent,
             n_jobs=self.n_jobs,
         )
 
@@ -472,7 +568,9 @@ class OperatorSet:
         ----------
         Xs_new : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames, default=None
             M new samples with the views and features of :func:`build_operators`, without the joint
-            view; a dict is matched by the names of the views.
+            view; a dict is matched by the names of the views. A sample may lack views: its row is
+            NaN, and a view that all samples lack is None or not in the dict. It then takes the
+            mean of its rows in the views that it has.
         affinities : list, tuple or dict of (M, N) matrices, default=None
             Instead of `Xs_new`: non-negative affinities of the new samples to the samples of this
             set, for each base view; each row is divided by its sum. Sets made from given matrices
@@ -513,7 +611,7 @@ class OperatorSet:
             # Checks that need no samples come first.
             training = check_training(self._training_views, names, argument)
             new_views = connect(Xs_new, names, training, self._joint, threads, argument)
-            rows = transition_rows(new_views, threads)
+            rows = transition_rows(new_views, len(self.given_names))
             warn_of_far(new_views)
         return [matrix.astype(self.dtype, copy=False) for matrix in rows]
 
@@ -534,7 +632,7 @@ class OperatorSet:
         Returns
         -------
         (M, n_views) array
-            Values from 0 (a sample of this set) to inf.
+            Values from 0 (a sample of this set) to inf; nan in a view that the sample lacks.
 
         Raises
         ------
@@ -555,6 +653,9 @@ class OperatorSet:
         if not isinstance(other, OperatorSet):
             raise TypeError(f"other: expected an OperatorSet, got {type(other).__name__}")
         if (self.n_samples, self.members, self.dtype) != (other.n_samples, other.members, other.dtype):
+            return False
+        if len(self.given_names) != len(other.given_names) and (self.has_absences or other.has_absences):
+            # Borrowed rows are those of the given views.
             return False
         pairs = zip(self.transitions, other.transitions, strict=False)
         return all(a is b or _are_equal(a, b) for a, b in pairs)

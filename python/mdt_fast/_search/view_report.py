@@ -58,8 +58,9 @@ class ViewReport:
         The odds ``stay / (1 - stay)``, scaled to sum to 1: `view_weights` for :func:`search`.
     self_probability : (V,) array
         Mean probability that a step does not move.
-    n_components, n_isolated : (V,) arrays of int
-        Number of connected parts of the view's graph, and of samples that no step leaves.
+    n_components, n_isolated, n_present : (V,) arrays of int
+        Number of connected parts of the view's graph, of samples that no step leaves, and of samples
+        that the view has. A view is compared with the labels by the samples that it has.
     remark : list of str
         What to know about the view; empty if there is nothing.
     findings : list of str
@@ -87,6 +88,7 @@ class ViewReport:
     self_probability: NDArray[np.float64]
     n_components: NDArray[np.intp]
     n_isolated: NDArray[np.intp]
+    n_present: NDArray[np.intp]
     remark: list[str]
     findings: list[str]
     agreement: NDArray[np.float64]
@@ -102,7 +104,7 @@ class ViewReport:
 
     def __str__(self) -> str:
         """Return a table of the views and the findings."""
-        header = ("view", "stay", "alone", "own", "adds", "score", "weight", "remark")
+        header: tuple[str, ...] = ("view", "stay", "alone", "own", "adds", "score", "weight", "remark")
         columns = (self.stay, self.alone, self.own, self.adds, self.scores, self.weights)
         rows: list[tuple[str, ...]] = [header]
         for name, n_own, remark, values in zip(
@@ -111,6 +113,10 @@ class ViewReport:
             cells = ["-" if np.isnan(value) else f"{value:z.3f}" for value in values]
             cells[2] += f" at {n_own}"
             rows.append((name, *cells, remark))
+        if (self.n_present < len(self.labels)).any():
+            counts = ("samples", *map(str, self.n_present))
+            rows = [(row[0], count, *row[1:]) for row, count in zip(rows, counts, strict=True)]
+            header = rows[0]
         lines = [f"{self._extent()}, score {self.score:.3f}"]
         lines += aligned(rows, [name in ("view", "remark") for name in header])
         lines += [f"! {finding}" for finding in self.findings]
@@ -129,7 +135,7 @@ class ViewReport:
         -------
         pandas.DataFrame
             With columns view, stay, alone, own, n_own, adds, score, weight, self_probability,
-            n_components, n_isolated and remark.
+            n_components, n_isolated, n_present and remark.
         """
         try:
             import pandas as pd
@@ -147,6 +153,7 @@ class ViewReport:
             "self_probability": self.self_probability,
             "n_components": self.n_components,
             "n_isolated": self.n_isolated,
+            "n_present": self.n_present,
             "remark": self.remark,
         })  # fmt: skip
 
@@ -234,20 +241,25 @@ def view_report(
     groups = list(dict.fromkeys([*((view,) for view in everything), *filter(None, others.values())]))
     clusters = dict(zip(groups, own_clusters(ops, groups, k, **how), strict=True))
     own = [clusters[view,] for view in everything]
+    # A view is judged by the samples that it has.
+    has = ops.present.T
     adds = [
-        added_information(codes, own[view], clusters[others[view]], seed=seed) if others[view] else np.nan
+        added_information(codes[has[view]], own[view][has[view]], clusters[others[view]][has[view]], seed=seed)
+        if others[view]
+        else np.nan
         for view in everything
     ]
     stable = [stability(ops, view, k, **how) for view in everything]
     agreement = np.eye(ops.n_views)
     for view in everything:
         for other in range(view):
-            agreement[view, other] = agreement[other, view] = _agreement(own[view], own[other])
+            both = has[view] & has[other]
+            agreement[view, other] = agreement[other, view] = _agreement(own[view][both], own[other][both])
     stay, members = stay_of(ops, codes), ops.check(warn=False).members[: ops.n_views]
     report = ViewReport(
         names=ops.names[: ops.n_views],
         stay=stay,
-        alone=np.array([_agreement(codes, each) for each in own]),
+        alone=np.array([_agreement(codes[has[view]], each[has[view]]) for view, each in enumerate(own)]),
         own=np.array([value for value, _ in stable]),
         n_own=np.array([number for _, number in stable]),
         adds=np.array(adds),
@@ -257,6 +269,7 @@ def view_report(
         self_probability=np.array([m.mean_self_probability for m in members]),
         n_components=np.array([m.n_components for m in members]),
         n_isolated=np.array([m.n_isolated for m in members]),
+        n_present=has.sum(axis=1),
         remark=[],
         findings=[],
         agreement=agreement,
@@ -274,6 +287,8 @@ def view_report(
 def _agreement(a: NDArray[Any], b: NDArray[Any]) -> float:
     from sklearn.metrics import adjusted_mutual_info_score
 
+    if not len(a):
+        return float("nan")
     return float(adjusted_mutual_info_score(a, b))
 
 

@@ -54,6 +54,11 @@ def check_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.uint32]:
     return codes.astype(np.uint32)
 
 
+def share_weights(ops: OperatorSet) -> NDArray[np.float64] | None:
+    """Return the share of the samples that each base view has, its weight; None if each has all."""
+    return ops.present.mean(axis=0) if ops.has_absences else None
+
+
 def check_normalized_weights(view_weights: ArrayLike | None, n_views: int) -> NDArray[np.float64]:
     """Return view weights divided by their sum, the weights of an average; equal ones for None.
 
@@ -110,6 +115,9 @@ def check_with_joint(
     check: Callable[[Any, int], NDArray[np.float64]], view_weights: Any, ops: OperatorSet
 ) -> NDArray[np.float64]:
     """Check the weights of the base views; the joint view may be left out and then has their mean."""
+    if view_weights is None and check is check_normalized_weights:
+        # A view that has few samples must not dominate. (The contrastive loss is a sum over samples.)
+        return check(share_weights(ops), ops.n_views)
     is_given = isinstance(view_weights, (list, tuple, np.ndarray)) and _is_flat(view_weights)
     if ops.joint is None or not is_given or np.shape(view_weights) != (ops.n_views - 1,):
         return check(view_weights, ops.n_views)

@@ -12,7 +12,7 @@ from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_flag, check_integer
 from .._support.seed import check_seed
 from .._support.threads import n_threads
-from ._arguments import check_features, check_labels, check_normalized_weights, check_operators
+from ._arguments import check_features, check_labels, check_normalized_weights, check_operators, share_weights
 
 
 @overload
@@ -38,7 +38,8 @@ def calinski_harabasz(
     labels : (N,) array of int or str
         Class of each sample, in any coding; at least 2 classes and fewer than samples.
     view_weights : (V,) array, default=None
-        Non-negative weights of the base views, divided by their sum; None for equal weights.
+        Non-negative weights of the base views, divided by their sum; None weights each by the share
+        of the samples that it has.
     features : list, tuple or dict of (N, d_v) arrays or sparse matrices, default=None
         One matrix for each base view, scored in place of the rows of ``P_v``.
     per_view : bool, default=False
@@ -98,7 +99,8 @@ def davies_bouldin(
     labels : (N,) array of int or str
         Class of each sample, in any coding; at least 2 classes and fewer than samples.
     view_weights : (V,) array, default=None
-        Non-negative weights of the base views, divided by their sum; None for equal weights.
+        Non-negative weights of the base views, divided by their sum; None weights each by the share
+        of the samples that it has.
     features : list, tuple or dict of (N, d_v) arrays or sparse matrices, default=None
         One matrix for each base view, scored in place of the rows of ``P_v``.
     per_view : bool, default=False
@@ -156,7 +158,8 @@ def information(
     labels : (N,) array of int or str
         Class of each sample, in any coding; at least 2 classes and fewer than samples.
     view_weights : (V,) array, default=None
-        Non-negative weights of the base views, divided by their sum; None for equal weights.
+        Non-negative weights of the base views, divided by their sum; None weights each by the share
+        of the samples that it has.
     per_view : bool, default=False
         Return the score of each base view instead of their average.
 
@@ -210,7 +213,8 @@ def persistence(
     labels : (N,) array of int or str
         Class of each sample, in any coding; at least 2 classes and fewer than samples.
     view_weights : (V,) array, default=None
-        Non-negative weights of the base views, divided by their sum; None for equal weights.
+        Non-negative weights of the base views, divided by their sum; None weights each by the share
+        of the samples that it has.
     per_view : bool, default=False
         Return the score of each base view instead of their average.
 
@@ -267,7 +271,8 @@ def silhouette(
     labels : (N,) array of int or str
         Class of each sample, in any coding; at least 2 classes and fewer than samples.
     view_weights : (V,) array, default=None
-        Non-negative weights of the base views, divided by their sum; None for equal weights.
+        Non-negative weights of the base views, divided by their sum; None weights each by the share
+        of the samples that it has.
     features : list, tuple or dict of (N, d_v) arrays or sparse matrices, default=None
         One matrix for each base view, scored in place of the rows of ``P_v``.
     sample_size : int, default=None
@@ -323,12 +328,21 @@ def _average(
     ops = check_operators(ops)
     per_view = check_flag("per_view", per_view)
     codes = check_labels(labels, ops.n_samples)
-    weights = check_normalized_weights(view_weights, ops.n_views)
-    rows = ops.transitions[: ops.n_views] if features is None else check_features(features, ops)
+    weights = check_normalized_weights(share_weights(ops) if view_weights is None else view_weights, ops.n_views)
+    rows = None if features is None else check_features(features, ops)
     threads = n_threads(ops.n_jobs)
-    n_labels = int(codes.max()) + 1
-    scores = np.array([score(view, codes, n_labels, n_threads=threads) for view in rows])
+    scores = np.empty(ops.n_views)
+    for v, has in enumerate(ops.present.T):
+        # A view judges the samples that it has.
+        given = ops.present_transition(v) if rows is None else rows[v]
+        known, own = np.unique(codes[has] if rows is None else codes, return_inverse=True)
+        can_judge = 2 <= len(known) < len(own)
+        scores[v] = score(given, own.astype(np.uint32), len(known), n_threads=threads) if can_judge else np.nan
     if per_view:
         return scores
     # A view of weight 0 does not count, even if its score is not finite.
-    return float(sum(w * s for w, s in zip(weights, scores, strict=True) if w > 0))
+    judged = [(w, s) for w, s in zip(weights, scores, strict=True) if w > 0 and not np.isnan(s)]
+    total = sum(w for w, _ in judged)
+    if ops.has_absences and total == 0:
+        return float("nan")
+    return float(sum((w / total if ops.has_absences else w) * s for w, s in judged))

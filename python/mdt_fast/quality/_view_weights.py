@@ -25,6 +25,7 @@ def weights_of(stay: NDArray[np.float64]) -> NDArray[np.float64]:
 
     The odds are ``max(s, 0.01) / (1 - min(s, 0.99))`` for the result ``s`` of :func:`stay_of`.
     """
-    stay = np.minimum(stay, _MOST)
+    # nan for a view whose samples are all in one cluster, which says nothing.
+    stay = np.minimum(np.nan_to_num(stay), _MOST)
     odds = np.maximum(stay, _LEAST) / (1 - stay)
     return np.asarray(odds / odds.sum())
