@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._graphs.views import Matrix
+from .._graphs.presence import Presence, has_samples
+from .._graphs.views import Matrix, View
 from .._support.text import printable
 from .readers import READERS
 from .readers.request import MISSING, PICKLE_ADVICE, Contents, FileError, Request, SampleCount, format_names
@@ -34,7 +35,12 @@ class ViewFiles:
     Attributes
     ----------
     views : dict of str to matrix
-        Views by name: float32 or float64 arrays, or csr_arrays for sparse files; rows are samples.
+        Views by name: float32 or float64 arrays, or csr_arrays for sparse files; rows are the samples
+        that the view has.
+    n_samples : int
+        Number of samples of all views together.
+    presences : dict of str to Presence
+        Which samples a view has, for views that lack some.
     sample_names : list of str or None
         Names of the rows; None if no file has names.
     labels : (n_samples,) array or None
@@ -53,6 +59,8 @@ class ViewFiles:
     """
 
     views: dict[str, Matrix]
+    n_samples: int
+    presences: dict[str, Presence]
     sample_names: list[str] | None
     labels: NDArray[Any] | None
     sources: dict[str, str]
@@ -60,6 +68,10 @@ class ViewFiles:
     sample_counts: dict[str, SampleCount] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def checked_views(self) -> dict[str, View]:
+        """Return the views for :func:`build_operators`."""
+        return {name: View(name, X, "views", self.presences.get(name)) for name, X in self.views.items()}
 
 
 def read_views(
@@ -69,6 +81,7 @@ def read_views(
     drop_columns: Sequence[str] = (),
     labels: str | None = None,
     ignore_label: Sequence[str] = (),
+    missing: str = "borrow",
 ) -> ViewFiles:
     """Read views from files; the suffix of a file determines its format.
 
@@ -102,6 +115,10 @@ def read_views(
         The first file that has this name is used.
     ignore_label : sequence of str, default=()
         Classes that do not count in scores, as text; "nan" is that of samples without a class.
+    missing : {"borrow", "stay", "drop", "error"}, default="borrow"
+        What is done with samples that a view lacks: rows of NaN, or names that other files or
+        modalities have. They are kept with the first two, left out with "drop", and refused with
+        "error".
 
     Returns
     -------
@@ -118,8 +135,8 @@ def read_views(
     Sample names are read from obs_names, from the index of a Parquet table, from a column named
     index, id, sample, cell or barcode, or from a first column that has no name or no numbers. Rows
     are put in the order of the first file with sample names. Files without sample names are
-    assumed to be in this order. From an .h5mu file only the cells that occur in all requested
-    modalities are read, in the order of the first of these modalities. A file that takes more memory
+    assumed to be in this order. Samples that the first file lacks follow in the order of the others; so
+    do cells that the first requested modality of an .h5mu file lacks. A file that takes more memory
     than half of what is available, or than the environment variable MDT_FAST_MAX_BYTES states, is
     refused before it is read.
     """
@@ -127,15 +144,38 @@ def read_views(
         raise FileError("paths: expected at least one file, got none")
     if ignore_label and labels is None:
         raise FileError("--ignore-label: expected --labels with it, got none")
-    requests = [_make_request(Path(path), select, drop_columns, labels, ignore_label) for path in paths]
+    requests = [_make_request(Path(path), select, drop_columns, labels, ignore_label, missing) for path in paths]
     files = [_read(request) for request in requests]
     _check_requested(files, select, drop_columns, labels)
-    orders, sample_names = _align(files)
-    _check_rows(files)
-    views, sources = _name_views(files, orders)
-    found = [_reorder(file.labels, order) for file, order in zip(files, orders, strict=True)]
-    classes = next((each for each in found if each is not None), None)
+    aligned = _align(files)
+    _check_rows(files, aligned)
+    found, sources = _name_views(files, aligned)
+    sample_names = aligned.sample_names
+    classes = next(
+        (
+            _place_labels(file, places, aligned.n_samples)
+            for file, places in zip(files, aligned.places, strict=True)
+            if file.labels is not None
+        ),
+        None,
+    )
     warnings = [*_warn_of_left_out(files), *_warn_of_order(files)]
+    if missing == "drop":
+        kept = np.all([has_samples(view.presence, view.n_total) for view in found.values()], axis=0)
+        if not kept.any():
+            raise FileError(f"{files[0].request.path}: expected samples that all views have, got none")
+        if not kept.all():
+            warnings.append(
+                f"{np.count_nonzero(~kept):,} of {len(kept):,} samples are left out, because a view lacks them"
+            )
+            places = np.cumsum(kept) - 1
+            found = {
+                name: view.without(~kept[has_samples(view.presence, view.n_total)]).among(places, int(kept.sum()))
+                for name, view in found.items()
+            }
+            sample_names = None if sample_names is None else np.array(sample_names, dtype=object)[kept].tolist()
+            classes = None if classes is None else classes[kept]
+    _check_holes(found, sample_names)
     is_scored = None
     if classes is not None:
         if classes.dtype.kind == "U":
@@ -144,7 +184,24 @@ def read_views(
         warnings += _warn_of_missing(classes[is_scored])
     counts = {_in_file(file, files, name): n for file in files for name, n in file.sample_counts.items()}
     notes = [printable(note) for file in files for note in file.notes]
-    return ViewFiles(views, sample_names, classes, sources, is_scored, counts, notes, list(map(printable, warnings)))
+    return ViewFiles(
+        {name: view.data for name, view in found.items()},
+        next(iter(found.values())).n_total,
+        {name: view.presence for name, view in found.items() if view.presence is not None},
+        sample_names, classes, sources, is_scored, counts, notes, list(map(printable, warnings)),
+    )  # fmt: skip
+
+
+def _check_holes(views: Mapping[str, View], sample_names: list[str] | None) -> None:
+    """Refuse a sample that no view has."""
+    nowhere = ~np.any([has_samples(view.presence, view.n_total) for view in views.values()], axis=0)
+    if nowhere.any():
+        first = int(nowhere.argmax())
+        which = f"row {first}" if sample_names is None else repr(sample_names[first])
+        raise FileError(
+            f"{next(iter(views.values())).argument}: expected every sample in at least one view, got "
+            f"{np.count_nonzero(nowhere):,} in none, such as {which}; --missing drop leaves them out"
+        )
 
 
 def _in_file(file: Contents, files: Sequence[Contents], name: str) -> str:
@@ -202,9 +259,10 @@ def _make_request(
     drop_columns: Sequence[str],
     labels: str | None,
     ignore_label: Sequence[str],
+    missing: str,
 ) -> Request:
     suffix = next((known for known in READERS if path.name.lower().endswith(known)), path.suffix.lower())
-    request = Request(path, suffix, select, drop_columns, labels, ignore_label)
+    request = Request(path, suffix, select, drop_columns, labels, ignore_label, missing)
     with request.reading("a path that can be accessed"):
         exists, is_folder = path.exists(), path.is_dir()
     if not exists or is_folder:
@@ -245,69 +303,108 @@ def _check_requested(
         raise FileError(f"{paths}: expected at least one view, got none")
 
 
-def _align(files: Sequence[Contents]) -> tuple[list[NDArray[np.intp] | None], list[str] | None]:
-    """Return the order of the rows of each file, and the sample names.
+@dataclass(frozen=True)
+class _Alignment:
+    """Where the rows of each file are among all samples; None if they are in this order."""
 
-    The reference is the first file with sample names. An order is None if no reordering is needed.
+    places: list[NDArray[np.intp] | None]
+    n_samples: int
+    sample_names: list[str] | None
+
+
+def _align(files: Sequence[Contents]) -> _Alignment:
+    """Return the places of the rows of each file.
+
+    The order is that of the first file with sample names; samples that others add follow.
     """
     first = next((file for file in files if file.sample_names is not None), None)
     if first is None:
-        return [None] * len(files), None
-    return [_match_rows(first, file) for file in files], first.sample_names
+        return _Alignment([None] * len(files), _n_rows(files[0]), None)
+    names = list(first.sample_names or ())
+    if first.request.missing != "error":
+        known = set(names)
+        for file in files:
+            if file.sample_names is not None and file is not first:
+                new = [name for name in file.sample_names if name not in known]
+                names += new
+                known |= set(new)
+    return _Alignment([_places(first, names, file) for file in files], len(names), names)
 
 
-def _match_rows(first: Contents, file: Contents) -> NDArray[np.intp] | None:
-    reference, names = first.sample_names or [], file.sample_names
+def _n_rows(file: Contents) -> int:
+    """Return the number of samples of a file."""
+    if file.sample_names is not None:
+        return len(file.sample_names)
+    return next((view.n_total for view in file.views.values()), 0 if file.labels is None else len(file.labels))
+
+
+def _places(first: Contents, reference: list[str], file: Contents) -> NDArray[np.intp] | None:
+    names = file.sample_names
     if names is None or names == reference:
         return None
     path, reference_path = file.request.path, first.request.path
     expected = f"{path}: expected the {len(reference)} sample names of {reference_path}, got {len(names)}"
-    rows = {name: row for row, name in enumerate(names)}
-    known = set(reference)
-    if missing := [name for name in reference if name not in rows]:
-        raise FileError(f"{expected}: {len(missing)} are missing, such as {missing[0]!r}")
-    if unknown := [name for name in names if name not in known]:
-        raise FileError(f"{expected}: {len(unknown)} are not among them, such as {unknown[0]!r}")
-    if len(rows) < len(names) or len(known) < len(reference):
+    rows = {name: row for row, name in enumerate(reference)}
+    if file.request.missing == "error":
+        known = set(names)
+        if missing := [name for name in reference if name not in known]:
+            raise FileError(f"{expected}: {len(missing)} are missing, such as {missing[0]!r}")
+        if unknown := [name for name in names if name not in rows]:
+            raise FileError(f"{expected}: {len(unknown)} are not among them, such as {unknown[0]!r}")
+    if len(rows) < len(reference) or len(set(names)) < len(names):
         raise FileError(f"{expected} in another order, in which they cannot be matched because some occur twice")
-    return np.array([rows[name] for name in reference], dtype=np.intp)
+    return np.array([rows[name] for name in names], dtype=np.intp)
 
 
-def _check_rows(files: Sequence[Contents]) -> None:
+def _place_labels(file: Contents, places: NDArray[np.intp] | None, n: int) -> NDArray[Any]:
+    """Return the classes of all samples; those that the file lacks have none."""
+    labels = file.labels
+    assert labels is not None
+    if places is None:
+        return labels
+    has = np.zeros(n, dtype=bool)
+    has[places] = True
+    if has.all():
+        placed = np.empty_like(labels)
+        placed[places] = labels
+        return placed
+    names = np.full(n, MISSING, dtype=object)
+    names[places] = labels.astype(str)
+    return file.request.to_labels(names.astype(str), ~has)
+
+
+def _check_rows(files: Sequence[Contents], aligned: _Alignment) -> None:
+    """Refuse files whose rows cannot be matched by names and differ in number."""
     rows: dict[str, int] = {}
-    for file in files:
-        rows |= {file.request.source(name): matrix.shape[0] for name, matrix in file.views.items()}
+    for file, places in zip(files, aligned.places, strict=True):
+        if places is not None:
+            continue
+        rows |= {file.request.source(name): view.n_total for name, view in file.views.items()}
         others = {"labels": file.labels, "sample names": file.sample_names}
         rows |= {f"{file.request.path}: {name}": len(values) for name, values in others.items() if values is not None}
-    if len(set(rows.values())) > 1:
+    if len(set(rows.values())) > 1 or any(n != aligned.n_samples for n in rows.values()):
         got = ", ".join(f"{source}: {n}" for source, n in rows.items())
         raise FileError(f"{files[0].request.path}: expected the same number of rows everywhere, got {got}")
 
 
-def _name_views(
-    files: Sequence[Contents], orders: Sequence[NDArray[np.intp] | None]
-) -> tuple[dict[str, Matrix], dict[str, str]]:
+def _name_views(files: Sequence[Contents], aligned: _Alignment) -> tuple[dict[str, View], dict[str, str]]:
     """Return the views by name, in the order of the selection, and their sources by name."""
     found = [
-        (file.request, own, _reorder(matrix, order))
-        for file, order in zip(files, orders, strict=True)
-        for own, matrix in file.views.items()
+        (file.request, own, view if places is None else view.among(places, aligned.n_samples))
+        for file, places in zip(files, aligned.places, strict=True)
+        for own, view in file.views.items()
     ]
     found.sort(key=lambda entry: entry[0].rank(entry[1]))
     counts = Counter(own for _, own, _ in found)
-    views: dict[str, Matrix] = {}
+    views: dict[str, View] = {}
     sources: dict[str, str] = {}
-    for request, own, matrix in found:
+    for request, own, view in found:
         name = printable(own if counts[own] == 1 else f"{request.stem}/{own}")
         if name in views:
             raise FileError(
                 f"{request.path}: expected views of different names, got {name!r} also from {sources[name]}; "
                 "rename a file"
             )
-        views[name] = matrix
+        views[name] = view
         sources[name] = printable(request.source(own))
     return views, sources
-
-
-def _reorder(values: Any, order: NDArray[np.intp] | None) -> Any:
-    return values if values is None or order is None else values[order]

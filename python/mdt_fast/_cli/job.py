@@ -131,7 +131,9 @@ def _compute(job: Job, console: Console) -> Outcome:
     with _timed(seconds, "reading"):
         data = read_views(job.files, **job.reading)
     shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
-    console.print(f"{next(iter(data.views.values())).shape[0]:,} samples: {shapes}")
+    console.print(f"{data.n_samples:,} samples: {shapes}")
+    for name, presence in data.presences.items():
+        console.print(f"{name} has {len(presence.samples):,} of the {data.n_samples:,} samples")
     for note in data.notes:
         console.print(note)
     for warning in data.warnings:
@@ -141,12 +143,14 @@ def _compute(job: Job, console: Console) -> Outcome:
         resolved = view_parameters(job.building).resolve(
             settings.strategy,
             preset=job.building["preset"],
-            n_samples=next(iter(data.views.values())).shape[0],
+            n_samples=data.n_samples,
             n_clusters=settings.n_clusters,
             quality=settings.quality,
         )
         building = {**job.building, **resolved}
-        ops = build_operators(data.views, n_jobs=settings.n_jobs, random_state=settings.random_state, **building)
+        ops = build_operators(
+            data.checked_views(), n_jobs=settings.n_jobs, random_state=settings.random_state, **building
+        )
     checked = ops.check()
     if settings.n_components is not None:
         # The search does not check n_components, and the embedding checks it only after the search.
@@ -217,6 +221,9 @@ def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[
     return {
         "n_samples": outcome.ops.n_samples,
         "views": outcome.data.sources,
+        "n_present": dict(zip(outcome.ops.names, outcome.ops.present.sum(axis=0).tolist(), strict=False)),
+        "metrics": dict(zip(outcome.ops.given_names, outcome.ops.metrics, strict=False)),
+        "scales": dict(zip(outcome.ops.given_names, outcome.ops.scales, strict=False)),
         "notes": outcome.data.notes,
         "modalities": {
             name: {"samples": n.n_samples, "used": n.n_used, "left_out": n.n_left_out}

@@ -36,8 +36,12 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     report.parameters({**job.parameters(), **chosen})
     report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
     report.section("Views")
-    views = [(name, data.sources[name], int(view.shape[1])) for name, view in data.views.items()]
-    report.table(["view", "source", "columns"], views)
+    made = zip(outcome.ops.metrics, outcome.ops.scales, outcome.ops.present.sum(axis=0), strict=True)
+    views = [
+        (name, data.sources[name], int(view.shape[1]), int(n_present), metric, "no" if scale is None else scale)
+        for (name, view), (metric, scale, n_present) in zip(data.views.items(), made, strict=False)
+    ]
+    report.table(["view", "source", "columns", "samples", "metric", "scaled"], views)
     for note in data.notes:
         report.text(note)
     if data.sample_counts:

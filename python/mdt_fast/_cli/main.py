@@ -68,6 +68,12 @@ _INPUT = [
         metavar="CLASS",
         help="Leave the samples of this class out of the comparison (repeat for several); nan: those without a class.",
     ),
+    click.option(
+        "--missing",
+        type=click.Choice(["borrow", "stay", "drop", "error"]),
+        default="borrow",
+        help="Samples that a view lacks: step along the other views, stay in place, leave out, or refuse.",
+    ),
 ]
 _GRAPH = [
     click.option(
@@ -76,9 +82,15 @@ _GRAPH = [
     click.option("--kernel", type=click.Choice(["auto", *KERNELS]), default="auto", help="Kernel of the affinities."),
     click.option(
         "--metric",
-        type=click.Choice(["euclidean", "cosine", "correlation", "manhattan"]),
-        default="euclidean",
-        help="Distance between samples.",
+        type=click.Choice(["auto", "euclidean", "cosine", "correlation", "manhattan"]),
+        default="auto",
+        help="Distance between samples; auto: cosine for sparse views, counts and term weights, else euclidean.",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(["auto", "standard", "unit", "none"]),
+        default="auto",
+        help="Scaling of features; auto: standard if a few columns in other units hold almost all variance.",
     ),
     click.option("--preset", type=click.Choice(["published"]), help="Settings of the published results."),
     click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision; by default that of the views."),
@@ -179,12 +191,16 @@ def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> 
     console = Console(as_json=given.pop("as_json"), quiet=given.pop("quiet"))
     reading = {"select": list(given.pop("select")) or None, "drop_columns": list(given.pop("drop_columns"))}
     reading["labels"], reading["ignore_label"] = given.pop("labels"), list(given.pop("ignore_label"))
+    missing = reading["missing"] = given.pop("missing")
+    scale = given.pop("scale")
     job = Job(
         files=list(files),
         output=given.pop("output"),
         reading=reading,
         building={
             **{name: given.pop(name) for name in ("n_neighbors", "kernel", "metric", "preset", "dtype")},
+            "scale": None if scale == "none" else scale,
+            "absent": "stay" if missing == "stay" else "borrow",
             "anisotropy": "auto",
             "joint": "auto",
         },

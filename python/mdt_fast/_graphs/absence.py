@@ -24,26 +24,31 @@ def without_zero_rows(views: Sequence[View], metrics: Sequence[str], zero_rows: 
 
     These are rows of sparse views and of views with the cosine metric whose samples another view has.
     """
-    zeros = [is_zero_row(view.data) if _counts(view, metric) else None for view, metric in zip(views, metrics)]
+    zeros = [
+        is_zero_row(view.data) if _counts(view, metric) else None for view, metric in zip(views, metrics, strict=True)
+    ]
     if zero_rows == "keep":
         return list(views)
     if zero_rows == "error":
         for view, rows in zip(views, zeros, strict=True):
             if rows is not None and (row := first_true(rows)) is not None:
-                raise ValueError(f"{view.label}: expected rows with a number that is not 0, got only zeros at row {row}")
+                raise ValueError(
+                    f"{view.label}: expected rows with a number that is not 0, got only zeros at row {row}"
+                )
     n = views[0].n_total
     has = np.array([has_samples(view.presence, n) for view in views])
     for v, rows in enumerate(zeros):
         if rows is not None:
             has[v, np.flatnonzero(has[v])[rows]] = False
-    elsewhere = has.any(axis=0)
+    elsewhere = np.asarray(has.any(axis=0))
     found = []
     for view, rows in zip(views, zeros, strict=True):
+        lacking = np.zeros(view.n_samples, dtype=bool)
         if rows is not None:
-            rows = rows & elsewhere[has_samples(view.presence, n)]
+            lacking = rows & elsewhere[has_samples(view.presence, n)]
         # A view of zeros only stays as it is.
-        is_changed = rows is not None and rows.any() and np.count_nonzero(~rows) > 1
-        found.append(view.without(rows, int(rows.sum())) if is_changed else view)
+        is_changed = lacking.any() and np.count_nonzero(~lacking) > 1
+        found.append(view.without(lacking, int(lacking.sum())) if is_changed else view)
     return found
 
 

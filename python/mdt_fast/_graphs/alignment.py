@@ -20,22 +20,21 @@ class Aligned:
     ----------
     index : pandas.Index
         The labels of all samples: those of the first frame, then the new ones of the next.
-    samples : list of (n_v,) arrays
-        For each frame the numbers of its rows among all samples, ascending.
-    orders : list of (n_v,) arrays
-        For each frame the order of its rows in which these numbers ascend.
+    places : list of (n_v,) arrays
+        For each frame the numbers of its rows among all samples.
     """
 
     index: Any
-    samples: list[NDArray[np.uint32]]
-    orders: list[NDArray[np.intp]]
+    places: list[NDArray[np.intp]]
 
 
 def align_frames(pairs: Sequence[tuple[str, Any]], argument: str) -> Aligned:
     """Join the rows of frames by their labels: the outer join."""
     for name, X in pairs:
         if not has_index(X):
-            raise TypeError(f"{argument} ({name}): expected a data frame with row labels to align, got {type(X).__name__}")
+            raise TypeError(
+                f"{argument} ({name}): expected a data frame with row labels to align, got {type(X).__name__}"
+            )
         if X.index.has_duplicates:
             label = X.index[X.index.duplicated()][0]
             raise ValueError(f"{argument} ({name}): expected unique row labels to align, got {label!r} twice")
@@ -47,6 +46,4 @@ def align_frames(pairs: Sequence[tuple[str, Any]], argument: str) -> Aligned:
             got = f"{index.nlevels} and, in {name}, {X.index.nlevels}"
             raise ValueError(f"{argument}: expected row labels with the same number of levels, got {got}")
         index = index.append(X.index.difference(index, sort=False))
-    places = [np.asarray(index.get_indexer(X.index)) for _, X in pairs]
-    orders = [np.argsort(each, kind="stable") for each in places]
-    return Aligned(index, [p[o].astype(np.uint32) for p, o in zip(places, orders, strict=True)], orders)
+    return Aligned(index, [np.asarray(index.get_indexer(X.index)) for _, X in pairs])

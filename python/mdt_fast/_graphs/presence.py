@@ -119,5 +119,5 @@ def is_zero_row(X: Any) -> NDArray[np.bool_]:
     """Return which rows of a matrix hold only zeros."""
     if sparse.issparse(X):
         owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        return np.bincount(owners[X.data != 0], minlength=X.shape[0]) == 0
-    return ~X.any(axis=1)
+        return np.asarray(np.bincount(owners[X.data != 0], minlength=X.shape[0]) == 0)
+    return np.asarray(~X.any(axis=1))

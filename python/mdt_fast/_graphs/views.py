@@ -56,6 +56,16 @@ class View:
         known = 0 if self.presence is None else self.presence.n_zero
         return replace(self, data=freeze(self.data[~rows]), presence=Presence.of(has, known + n_zero))
 
+    def among(self, places: NDArray[np.intp], n: int) -> View:
+        """Return the view as one of `n` samples, of which the present ones are at `places`."""
+        own = places if self.presence is None else places[self.presence.samples]
+        order = np.argsort(own, kind="stable")
+        has = np.zeros(n, dtype=bool)
+        has[own] = True
+        is_ordered = bool((np.diff(order) == 1).all())
+        data = self.data if is_ordered else freeze(self.data[order])
+        return replace(self, data=data, presence=Presence.of(has))
+
 
 @dataclass(frozen=True)
 class Holes:
@@ -139,7 +149,8 @@ def sample_labels(Xs: Any, align: str | None = None) -> Any:
     """Return the labels of the samples, a pandas index; None if no view has any."""
     if is_multimodal(Xs):
         return Xs.obs_names
-    pairs = list(Xs.items()) if is_named(Xs) else list(enumerate(Xs if isinstance(Xs, (list, tuple)) else [Xs]))
+    views = Xs.values() if is_named(Xs) else Xs if isinstance(Xs, (list, tuple)) else [Xs]
+    pairs = [(f"view {v}", X) for v, X in enumerate(views)]
     if align is not None and all(has_index(X) for _, X in pairs):
         return align_frames(pairs, "X").index
     return row_labels(X for _, X in pairs)
@@ -191,39 +202,42 @@ def _check_aligned(pairs: Sequence[tuple[str, Any]], argument: str, holes: Holes
         raise ValueError("present: expected None with align='outer', where row labels say which samples a view has")
     aligned = align_frames(pairs, argument)
     n = len(aligned.index)
-    views = []
-    for (name, X), samples, order in zip(pairs, aligned.samples, aligned.orders, strict=True):
-        view = _read_view(name, X, argument, None, holes)
-        kept = np.zeros(len(order), dtype=bool)
-        kept[slice(None) if view.presence is None else view.presence.samples] = True
-        # Rows of the view in the order of the samples.
-        places = np.cumsum(kept) - 1
-        data = freeze(view.data[places[order[kept[order]]]])
-        has = np.zeros(n, dtype=bool)
-        has[samples[kept[order]]] = True
-        views.append(replace(view, data=data, presence=Presence.of(has)))
-    return views
+    return [
+        _read_view(name, X, argument, None, holes).among(places, n)
+        for (name, X), places in zip(pairs, aligned.places, strict=True)
+    ]
 
 
 def _read_view(name: str, X: Any, argument: str, mask: NDArray[np.bool_] | None, holes: Holes | None) -> View:
     """Return one view; without `holes` it must have all samples."""
     label = f"{argument} ({name})"
+    if holes is None:
+        if isinstance(X, PartialRows):
+            raise ValueError(f"{label}: expected all samples, got none at row {int(X.has.argmin())}")
+        return View(name, check_matrix(X, label), argument)
+    data, presence = read_present(X, label, mask, f"present ({name})")
+    return View(name, data, argument, presence)
+
+
+def read_present(
+    X: Any, label: str, mask: NDArray[np.bool_] | None = None, mask_label: str = "present"
+) -> tuple[Matrix, Presence | None]:
+    """Return the rows of a matrix that are not missing, and which they are; None for all.
+
+    Rows are missing if they are NaN or None, or False in the mask.
+    """
+    has = None
     if _is_list(X) and any(row is None for row in X):
         X = PartialRows([row for row in X if row is not None], np.array([row is not None for row in X]))
-    has = None
     if isinstance(X, PartialRows):
-        if holes is None:
-            raise ValueError(f"{label}: expected all samples, got none at row {int(X.has.argmin())}")
-        if not X.has.any():
-            raise ValueError(f"{label}: expected at least 2 samples, got none")
         X, has = X.matrix, X.has
-    if holes is None:
-        return View(name, check_matrix(X, label), argument)
+        if not has.any():
+            raise ValueError(f"{label}: expected at least 2 samples, got none")
     data = read_matrix(X, label)
     n = data.shape[0] if has is None else len(has)
     if mask is not None:
         if len(mask) != n:
-            raise ValueError(f"present ({name}): expected shape ({n},), one for each row, got {mask.shape}")
+            raise ValueError(f"{mask_label}: expected shape ({n},), one for each row, got {mask.shape}")
         # What a row holds that is marked as absent does not matter.
         data = data[mask if has is None else mask[has]]
         has = mask if has is None else has & mask
@@ -235,7 +249,7 @@ def _read_view(name: str, X: Any, argument: str, mask: NDArray[np.bool_] | None,
         rows = None if has is None else np.flatnonzero(has)
         check_finite(data, label, column_names(X), rows)
     presence = None if has is None else Presence.of(has)
-    return View(name, data if presence is None else freeze(data), argument, presence)
+    return (data, None) if presence is None else (freeze(data), presence)
 
 
 def _is_list(X: Any) -> bool:
@@ -296,9 +310,7 @@ def _is_finite(X: Matrix) -> bool:
         return bool(np.isfinite(values.sum())) or bool(np.isfinite(values).all())
 
 
-def check_finite(
-    X: Matrix, name: str, columns: list[Any] | None = None, rows: NDArray[np.intp] | None = None
-) -> None:
+def check_finite(X: Matrix, name: str, columns: list[Any] | None = None, rows: NDArray[np.intp] | None = None) -> None:
     """Raise ValueError for the first number that is not finite; `rows` are the numbers of the rows."""
     if sparse.issparse(X):
         where = first_true(~np.isfinite(X.data))

@@ -166,7 +166,12 @@ default="euclidean"
         check_choice("joint", joint, ("auto",))
     is_joined = (can_join(views, settings) and not published) if isinstance(joint, str) else check_flag("joint", joint)
     setting_of_joint = joint_settings(views, settings) if is_joined else None
-    how = {"published": published, "single_precision": single_precision, "seed": seed, "n_threads": threads}
+    how: dict[str, Any] = {
+        "published": published,
+        "single_precision": single_precision,
+        "seed": seed,
+        "n_threads": threads,
+    }
     built = [
         _build_view(view, setting, zero_rows, scaling, **how)
         for view, setting, scaling in zip(views, settings, scalings, strict=True)

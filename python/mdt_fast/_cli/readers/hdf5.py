@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from ..._graphs.views import Matrix
+from ..._graphs.presence import has_samples
+from ..._graphs.views import View
 from .request import Contents, FileError, Request, SampleCount, format_names
 
 # The element that is read without a selection, if there is one.
@@ -37,7 +39,7 @@ def read_anndata(request: Request) -> Contents:
 
 
 def read_mudata(request: Request) -> Contents:
-    """Read the cells of an .h5mu file that all modalities with requested views contain."""
+    """Read an .h5mu file: the cells of any requested modality, or those of all if others are left out."""
     with _open_hdf5(request) as (file, read):
         modalities = file["mod"]
         elements = {
@@ -57,14 +59,14 @@ def read_mudata(request: Request) -> Contents:
         ]
         used = dict.fromkeys(places[name][0] for name in wanted or places)
         obs = {modality: _read_obs(request, modalities[modality], read) for modality in used}
-        cells = _common_cells(request, {modality: table.index for modality, table in obs.items()})
+        cells = _join_cells(request, {modality: table.index for modality, table in obs.items()})
         views = {}
         for name in wanted:
             modality, element = places[name]
             index = obs[modality].index
             views[name] = _read_element(request, name, modalities[modality][element], read, index)
             if not index.equals(cells):
-                views[name] = views[name][index.get_indexer(cells)]
+                views[name] = _among(views[name], index.get_indexer(cells), cells.get_indexer(index))
         tables = [_read_obs(request, file, read), *obs.values()]
         labels = _find_labels(request, tables, cells)
         notes = []
@@ -72,7 +74,7 @@ def read_mudata(request: Request) -> Contents:
             for modality in used:
                 notes += _notes(request, f"{modality}/", modalities[modality], defaults[modality])
     columns = dict.fromkeys(column for table in tables for column in table.columns)
-    counts = {modality: SampleCount(len(table), len(cells)) for modality, table in obs.items()}
+    counts = {modality: SampleCount(len(table), int(table.index.isin(cells).sum())) for modality, table in obs.items()}
     return Contents(request, views, list(places), list(cells), labels, list(columns), [], counts, notes)
 
 
@@ -126,16 +128,16 @@ def _read_obs(request: Request, group: Any, read: Callable[[Any], Any]) -> Any:
     return obs
 
 
-def _read_element(request: Request, name: str, group: Any, read: Callable[[Any], Any], index: Any) -> Matrix:
+def _read_element(request: Request, name: str, group: Any, read: Callable[[Any], Any], index: Any) -> View:
     shape = _shape(group)
     # A data frame in obsm has no shape in its header.
     if shape and shape[0] != len(index):
         raise FileError(f"{request.source(name)}: expected {len(index)} rows, as obs has, got {shape[0]}")
     request.check_size(name, _n_bytes(request, group))
-    matrix = request.to_matrix(name, read(group))
-    if matrix.shape[0] != len(index):
-        raise FileError(f"{request.source(name)}: expected {len(index)} rows, as obs has, got {matrix.shape[0]}")
-    return matrix
+    view = request.to_view(name, read(group))
+    if view.n_total != len(index):
+        raise FileError(f"{request.source(name)}: expected {len(index)} rows, as obs has, got {view.n_total}")
+    return view
 
 
 def _shape(element: Any) -> tuple[int, ...]:
@@ -157,8 +159,8 @@ def _n_bytes(request: Request, element: Any) -> int:
     return math.prod(element.shape or ()) * int(element.dtype.itemsize)
 
 
-def _common_cells(request: Request, indexes: dict[str, Any]) -> Any:
-    """Return the cells of all modalities, in the order of the first one."""
+def _join_cells(request: Request, indexes: dict[str, Any]) -> Any:
+    """Return the cells of all modalities, in the order of the first one; those of any one, unless they are dropped."""
     for modality, index in indexes.items():
         if not index.is_unique:
             repeated = index[index.duplicated()][0]
@@ -166,10 +168,29 @@ def _common_cells(request: Request, indexes: dict[str, Any]) -> Any:
     first, *others = indexes.values()
     cells = first
     for other in others:
-        cells = cells[cells.isin(other)]
+        drops = request.missing == "drop"
+        cells = cells[cells.isin(other)] if drops else cells.append(other[~other.isin(cells)])
     if not len(cells):
         raise FileError(f"{request.path}: expected cells that are in each of {format_names(list(indexes))}, got none")
+    for modality, index in indexes.items():
+        if request.missing == "error" and len(index) < len(cells):
+            raise FileError(
+                f"{request.path}: expected the same cells in each of {format_names(list(indexes))}, got "
+                f"{len(cells)} in all and {len(index)} in {modality!r}; --missing borrow uses them, --missing drop "
+                "leaves them out"
+            )
     return cells
+
+
+def _among(view: View, rows: NDArray[np.intp], places: NDArray[np.intp]) -> View:
+    """Return a view among other cells: `rows` are theirs in the view, `places` those of its rows, -1 for none."""
+    kept = places >= 0
+    if not kept.all():
+        has = np.flatnonzero(has_samples(view.presence, view.n_total))
+        view = view.without(~kept[has])
+        # Places of the cells that are left out do not matter.
+        places = np.where(kept, places, 0)
+    return view.among(places, len(rows))
 
 
 def _find_labels(request: Request, tables: Sequence[Any], cells: Any) -> NDArray[Any] | None:

@@ -62,7 +62,7 @@ def _check_members(request: Request, keys: Sequence[str], archive: zipfile.ZipFi
 
 
 def _one_view(request: Request, X: Any) -> Contents:
-    views = {request.stem: request.to_matrix(request.stem, X)} if request.wants(request.stem) else {}
+    views = {request.stem: request.to_view(request.stem, X)} if request.wants(request.stem) else {}
     return Contents(request, views, [request.stem])
 
 
@@ -77,7 +77,7 @@ def _read_archive(request: Request, arrays: Any, archive: zipfile.ZipFile) -> Co
             # Without a selection, 1-D arrays and text are skipped, because they are often names
             # and classes. 3-D arrays are refused, because they are more likely a mistake.
             if request.select is not None or (array.ndim > 1 and array.dtype.kind in "biufc"):
-                views[key] = request.to_matrix(key, array)
+                views[key] = request.to_view(key, array)
     names = [key for key in arrays.files if key != request.labels]
     return Contents(request, views, names, None, labels, arrays.files)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..._graphs.views import Matrix, check_matrix
+from ..._graphs.views import View, check_matrix, read_present
 from ..._support.reading import SizeLimitError, check_size
 
 PICKLE_ADVICE = "a pickle can run any code when it is read; save the views with np.savez"
@@ -37,6 +37,7 @@ class Request:
     drop_columns: Sequence[str]
     labels: str | None
     ignored_labels: Sequence[str] = ()
+    missing: str = "borrow"
 
     @property
     def stem(self) -> str:
@@ -56,8 +57,8 @@ class Request:
         """Return the path of a view, with its name inside the file if it has one."""
         return str(self.path) if name == self.stem else f"{self.path}: {name}"
 
-    def to_matrix(self, name: str, X: Any) -> Matrix:
-        """Return a view as a finite 2-D matrix with rows and columns."""
+    def to_view(self, name: str, X: Any) -> View:
+        """Return a view as a finite 2-D matrix with rows and columns; rows of NaN are samples that it lacks."""
         if sparse.issparse(X):
             # The conversion to rows takes this memory, whatever the number of entries.
             self.check_size(name, 8 * (int(X.shape[0]) + 1))
@@ -65,14 +66,15 @@ class Request:
             # SciPy does not check the indices of a file; wrong indices cause reads out of bounds.
             with self.reading("a sparse matrix"):
                 X.check_format(full_check=True)
+        source = self.source(name)
         try:
-            matrix = check_matrix(X, self.source(name))
+            matrix, presence = (check_matrix(X, source), None) if self.missing == "error" else read_present(X, source)
         except (TypeError, ValueError) as error:
             raise FileError(str(error)) from error
         if 0 in matrix.shape:
             rows, columns = matrix.shape
-            raise FileError(f"{self.source(name)}: expected rows and columns, got {rows} rows and {columns} columns")
-        return matrix
+            raise FileError(f"{source}: expected rows and columns, got {rows} rows and {columns} columns")
+        return View(name, matrix, source, presence)
 
     def to_labels(self, values: Any, missing: NDArray[np.bool_]) -> NDArray[Any]:
         """Return the given classes as an array of numbers or text; missing ones are the ignored class "nan"."""
@@ -147,7 +149,7 @@ class Contents:
     """
 
     request: Request
-    views: dict[str, Matrix]
+    views: dict[str, View]
     view_names: list[str]
     sample_names: list[str] | None = None
     labels: NDArray[Any] | None = None

@@ -121,7 +121,7 @@ def _read_frame(request: Request, frame: Any, pandas: Any, restore: Callable[[st
     views = {}
     if request.wants(request.stem) and len(frame.columns):
         _check_numbers(request, frame, pandas)
-        views[request.stem] = request.to_matrix(request.stem, frame)
+        views[request.stem] = request.to_view(request.stem, frame)
     return Contents(request, views, [request.stem], names, labels, columns, columns)
 
 
