@@ -34,7 +34,7 @@ def modalities(mdata: Any, argument: str) -> list[tuple[str, Any]]:
         raise ValueError(f"{argument}: expected modalities that share cells (axis 0), got axis {mdata.axis}")
     pairs = []
     for name, modality in mdata.mod.items():
-        X = modality.obsm[_REDUCED] if _REDUCED in modality.obsm else modality.X
+        X = modality.obsm.get(_REDUCED, modality.X)
         if X is None:
             raise ValueError(f"{argument} ({name}): expected a matrix in .obsm[{_REDUCED!r}] or .X, got neither")
         # Numbers of the rows from 1 on; 0 for a cell that the modality lacks.
