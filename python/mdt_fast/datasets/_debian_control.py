@@ -85,7 +85,7 @@ def count_views(packages: Sequence[Package]) -> tuple[list[Package], list[Counte
     if kept.size == 0:
         raise ValueError(f"available: expected packages that share terms, got {len(packages)} that share none")
     views = [CountedView(name, matrix[kept], terms) for name, (matrix, terms) in matrices.items() if len(terms)]
-    return [packages[row] for row in kept], views
+    return [packages[int(row)] for row in kept], views
 
 
 def _count_terms(bags: Sequence[Sequence[str]], least: int) -> tuple[Any, NDArray[np.str_]]:
