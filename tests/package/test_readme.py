@@ -9,10 +9,10 @@ import pytest
 import mdt_fast as mdt
 
 ROOT = Path(__file__).parents[2]
-README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
+README, GUIDE, MISSING = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "missing.md"
 
 
-@pytest.mark.parametrize("path", [README, GUIDE], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [README, GUIDE, MISSING], ids=lambda path: path.name)
 def test_session(path):
     mpl.use("Agg")
     registered = mdt.baselines._registry._MAKERS.copy()

@@ -12,6 +12,7 @@ the cache folder, and its checksum is verified. Without an address, with
 """
 
 from ._blobs import make_multiview_blobs
+from ._debian import fetch_debian_packages
 from ._digits import load_multiview_digits
 from ._files import get_data_home
 from ._manifolds import make_deformed_plane, make_helix_a, make_helix_b
@@ -22,7 +23,8 @@ from ._single_cell import fetch_citeseq_pbmc, fetch_snareseq_cellmix
 from ._uci import fetch_l_isolet, fetch_multi_feat
 
 __all__ = [
-    "fetch_caltech7", "fetch_citeseq_pbmc", "fetch_k_mvmnist", "fetch_l_isolet", "fetch_l_mvmnist", "fetch_leaves",
-    "fetch_msrc", "fetch_multi_feat", "fetch_olivetti", "fetch_snareseq_cellmix", "fetch_yale", "get_data_home",
-    "load_multiview_digits", "make_deformed_plane", "make_helix_a", "make_helix_b", "make_multiview_blobs",
+    "fetch_caltech7", "fetch_citeseq_pbmc", "fetch_debian_packages", "fetch_k_mvmnist", "fetch_l_isolet",
+    "fetch_l_mvmnist", "fetch_leaves", "fetch_msrc", "fetch_multi_feat", "fetch_olivetti", "fetch_snareseq_cellmix",
+    "fetch_yale", "get_data_home", "load_multiview_digits", "make_deformed_plane", "make_helix_a", "make_helix_b",
+    "make_multiview_blobs",
 ]  # fmt: skip

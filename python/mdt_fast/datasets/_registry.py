@@ -125,4 +125,9 @@ REGISTRY: dict[str, DataFiles] = {
         "(CSR counts), protein, genes, proteins, cells, cell_type",
     ),
     "snareseq_cellmix": DataFiles(_SNARE_MIX, _SNARE),
+    "debian_packages": DataFiles(
+        (DataFile("debian/debian_packages.npz"),),
+        "the packages of Debian 12 as `apt-cache dumpavail` prints them: text, depends and tags as *_data, *_indices, "
+        "*_indptr, *_shape (CSR counts) and *_terms, section, section_names, package",
+    ),
 }
