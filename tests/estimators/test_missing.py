@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -65,7 +66,7 @@ def test_forms_agree(with_holes, blobs, has, fitted):
     masks = {"view 1": has[:, 1], "view 0": has[:, 0]}
     np.testing.assert_array_equal(clone(fitted).fit_predict(named, present=masks), fitted.labels_)
     widths = np.cumsum([0, *(X.shape[1] for X in full)])
-    slices = list(zip(widths[:-1], widths[1:], strict=True))
+    slices = list(pairwise(widths))
     joined = mdt.MDTClustering(3, view_slices=slices).fit(np.hstack(with_holes))
     np.testing.assert_array_equal(joined.labels_, fitted.labels_)
 
@@ -113,7 +114,7 @@ class TestNewSamples:
     def test_refused(self, fitted, blobs):
         X = blobs.views[0][:4].copy()
         X[2] = np.nan
-        with pytest.raises(ValueError, match="expected every sample in at least one view, got 1 in none .* row 2"):
+        with pytest.raises(ValueError, match=r"expected every sample in at least one view, got 1 in none .* row 2"):
             fitted.predict({"view 0": X})
         with pytest.raises(ValueError, match="expected 50 features"):
             fitted.predict({"view 0": X[:2, :3]})
@@ -124,7 +125,7 @@ class TestImpute:
         for v in range(2):
             found = fitted.impute(v)
             np.testing.assert_array_equal(found.samples, np.flatnonzero(~has[:, v]))
-            assert (0 < found.mass).all()
+            assert (found.mass > 0).all()
             assert (found.mass <= 1 + 1e-12).all()
             true, mean = blobs.views[v][~has[:, v]], blobs.views[v][has[:, v]].mean(axis=0)
             assert np.square(found.values - true).mean() < 0.5 * np.square(mean - true).mean()
@@ -180,7 +181,9 @@ class TestScale:
         expected = mdt.MDTClustering(3).fit(StandardScaler().fit_transform(X))
         np.testing.assert_array_equal(model.labels_, expected.labels_)
         # New samples are scaled alike.
-        np.testing.assert_array_equal(model.predict(X[:20]), expected.predict(StandardScaler().fit(X).transform(X[:20])))
+        np.testing.assert_array_equal(
+            model.predict(X[:20]), expected.predict(StandardScaler().fit(X).transform(X[:20]))
+        )
         again = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(again.predict(X[:20]), model.predict(X[:20]))
 

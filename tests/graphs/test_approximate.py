@@ -233,9 +233,16 @@ def test_refusals(arguments, error, message):
         mdt.nearest_neighbors(hard(50), 5, **arguments)
 
 
+def test_neighbours_in_sparse_views_are_exact():
+    X = scipy.sparse.random_array((300, 80), density=0.05, random_state=0, format="csr")
+    exact = mdt.nearest_neighbors(X, 5)
+    for method in ("approx", mdt.ApproximateNeighbors(0.5)):
+        found = mdt.nearest_neighbors(X, 5, method=method)
+        np.testing.assert_array_equal(found[0], exact[0])
+        np.testing.assert_array_equal(found[1], exact[1])
+
+
 def test_refusals_of_views_and_recall():
-    with pytest.raises(ValueError, match=r"neighbors \(view 0\): expected 'auto' or 'exact' for a sparse view"):
-        mdt.build_operators([scipy.sparse.csr_array(hard(50))], neighbors="approx")
     with pytest.raises(ValueError, match="recall: expected"):
         mdt.ApproximateNeighbors(recall=1.5)
     with pytest.raises(TypeError, match="recall: expected"):

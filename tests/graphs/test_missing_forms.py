@@ -12,8 +12,8 @@ from scipy import sparse
 from mdt_fast._graphs.views import Holes, check_views, check_views_like, sample_labels
 
 
-@pytest.fixture
-def X(rng):
+@pytest.fixture(name="X")
+def samples_of_a_view(rng):
     return rng.normal(size=(6, 3))
 
 
@@ -137,7 +137,9 @@ class TestFrames:
 
     def test_refused(self, X):
         frame = pd.DataFrame(X, index=list("abcdef"))
-        with pytest.raises(TypeError, match=r"X \(view 1\): expected a data frame with row labels to align, got ndarray"):
+        with pytest.raises(
+            TypeError, match=r"X \(view 1\): expected a data frame with row labels to align, got ndarray"
+        ):
             check_views([frame, X], "X", Holes(align="outer"))
         repeated = pd.DataFrame(X, index=list("abcdea"))
         with pytest.raises(ValueError, match="expected unique row labels to align, got 'a' twice"):
@@ -212,5 +214,5 @@ class TestNewSamples:
     def test_sample_in_no_view(self, X):
         Y = X.copy()
         Y[4] = np.nan
-        with pytest.raises(ValueError, match="expected every sample in at least one view, got 1 in none .* row 4"):
+        with pytest.raises(ValueError, match=r"expected every sample in at least one view, got 1 in none .* row 4"):
             check_views_like({"a": Y}, ["a", "b"], "X", Holes())

@@ -254,7 +254,7 @@ class TestRefused:
     def test_a_sample_in_no_view(self):
         X = np.random.default_rng(0).normal(size=(10, 2))
         X[3] = np.nan
-        with pytest.raises(ValueError, match="expected every sample in at least one view, got 1 in none .* row 3"):
+        with pytest.raises(ValueError, match=r"expected every sample in at least one view, got 1 in none .* row 3"):
             mdt.build_operators([X, X])
 
     def test_too_few_samples(self):
@@ -268,7 +268,7 @@ class TestRefused:
         X = np.random.default_rng(0).normal(size=(10, 2))
         Y = X.copy()
         Y[2], Y[4, 1] = np.nan, np.nan
-        with pytest.raises(ValueError, match="got nan at row 4, column 1; .* a row of NaN only is a sample"):
+        with pytest.raises(ValueError, match=r"got nan at row 4, column 1; .* a row of NaN only is a sample"):
             mdt.build_operators([X, Y])
 
     def test_graphs_and_distances(self):

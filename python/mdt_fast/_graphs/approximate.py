@@ -37,7 +37,8 @@ class ApproximateNeighbors:
     have a low intrinsic dimension, further trees and comparisons with neighbours of neighbours
     improve the graph; otherwise every sample is compared with the samples of the nearest cells.
     Samples of many columns are compared along the directions of largest variance if that is
-    accurate enough.
+    accurate enough. Neighbours in a sparse view are exact at any recall: only rows that share a column
+    are compared, which takes seconds for 60,000 texts.
 
     New samples are connected to their exact neighbours. A training sample that is given again is
     therefore mapped near its own coordinates; with exact search it is mapped onto them.
@@ -76,7 +77,9 @@ def check_search(name: str, neighbors: Any, view: View, metric: str) -> None:
 
 
 def find_effort(neighbors: Any, view: View, metric: str) -> ApproximateNeighbors | None:
-    """Return the approximate search to use, or None for exact search."""
+    """Return the approximate search to use, or None for exact search, which sparse views always have."""
+    if sparse.issparse(view.data):
+        return None
     if isinstance(neighbors, ApproximateNeighbors):
         return neighbors
     if neighbors == "approx" or (neighbors == "auto" and _pays(view, metric)):
@@ -86,8 +89,6 @@ def find_effort(neighbors: Any, view: View, metric: str) -> ApproximateNeighbors
 
 def _why_exact(view: View, metric: str) -> str | None:
     """Return the property of a view that requires exact search, or None."""
-    if sparse.issparse(view.data):
-        return "a sparse view"
     return None if metric in ("euclidean", "cosine", "correlation") else f"metric={metric!r}"
 
 

@@ -62,8 +62,8 @@ def data_findings(operators: OperatorSet, view: int) -> list[str]:
     coinciding = int(np.count_nonzero(training.radii == 0))
     if coinciding > _COINCIDING_SHARE * n:
         found.append(
-            f"{name}: {coinciding} of {n} samples coincide with all their neighbours, as after missing values were "
-            "replaced by one value"
+            f"{name}: {coinciding} of {n} samples coincide with all their neighbours: identical rows, as of missing "
+            "values that were replaced by one value"
         )
     if training.n_far:
         found.append(f"{name}: {training.n_far} of {n} samples are far from all others, and their clusters mean little")
