@@ -167,6 +167,8 @@ def measure(path: Path, sets: list[str], shares: list[float], seeds: int, ways: 
         complete, classes = SETS[name].load()
         complete = [np.asarray(view, dtype=float) for view in complete]
         for pattern, share, seed, way, peer in wanted:
+            if peer.max_samples is not None and len(classes) > peer.max_samples:
+                continue
             views, missing = with_holes(complete, pattern, share, seed) if share else (complete, 0.0)
             ami, seconds = measured(peer, views, classes, seed)
             with path.open("a", newline="") as file:

@@ -14,7 +14,8 @@ from .base import Labels, Peer, Views
 from .nemo import nemo
 from .spectral import unit_rows
 
-IMML = ("IMSR", "PIMVC", "EEIMVC", "OPIMC", "LFIMVC", "SIMCADC", "DAIMC")
+# The methods, and the number of samples beyond which they take more than a quarter of a minute.
+IMML = {"IMSR": 1500, "PIMVC": None, "EEIMVC": None, "OPIMC": None, "LFIMVC": None, "SIMCADC": None, "DAIMC": 1500}
 
 
 def _imml(name: str) -> Callable[[Views, int, int], Labels]:
@@ -30,5 +31,5 @@ def _imml(name: str) -> Callable[[Views, int, int], Labels]:
 
 INCOMPLETE_PEERS: dict[str, Peer] = {
     "NEMO": Peer(nemo),
-    **{f"{name} (iMML)": Peer(_imml(name), needs=("imml",)) for name in IMML},
+    **{f"{name} (iMML)": Peer(_imml(name), max_samples=limit, needs=("imml",)) for name, limit in IMML.items()},
 }
