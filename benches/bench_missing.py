@@ -203,25 +203,30 @@ def is_near_best(found: dict[str, list[float]]) -> bool:
     return bool(np.mean(found[OWN]) + deviation(found[OWN]) >= best)
 
 
+def of_all_seeds(values: Values, key: Key, seeds: int) -> list[float]:
+    """Return the AMI of each seed; empty where the way does not apply to all of them."""
+    found = values.get(key, {})
+    return [found[seed] for seed in range(seeds)] if len(found) == seeds else []
+
+
 def means_over_sets(
     values: Values, sets: list[str], pattern: str, share: float, ways: list[str], seeds: int
 ) -> dict[str, list[float]]:
     """Return the mean over sets for each seed, of the ways that have all sets and seeds."""
     found = {}
     for way in ways:
-        of_sets = [values.get((name, pattern, share, way), {}) for name in sets]
-        if all(len(each) == seeds for each in of_sets):
-            found[way] = [float(np.mean([each[seed] for each in of_sets])) for seed in range(seeds)]
+        of_sets = [of_all_seeds(values, (name, pattern, share, way), seeds) for name in sets]
+        if all(of_sets):
+            found[way] = np.mean(of_sets, axis=0).tolist()
     return found
 
 
 def print_sets(values: Values, sets: list[str], pattern: str, share: float, ways: list[str], seeds: int) -> None:
     """Print one table: a row for each set of a half, and their mean."""
-    references = [list(values.get((name, "complete", 0.0, REFERENCE), {}).values()) for name in sets]
     rows = []
-    for name, reference in zip(sets, references, strict=True):
-        of_ways = [list(values.get((name, pattern, share, way), {}).values()) for way in ways]
-        rows.append([name, cell(reference), *map(cell, of_ways)])
+    for name in sets:
+        keys = [(name, "complete", 0.0, REFERENCE), *((name, pattern, share, way) for way in ways)]
+        rows.append([name, *(cell(of_all_seeds(values, key, seeds)) for key in keys)])
     means = means_over_sets(values, sets, pattern, share, ways, seeds)
     reference = means_over_sets(values, sets, "complete", 0.0, [REFERENCE], seeds).get(REFERENCE, [])
     rows.append(["**mean**", cell(reference), *(cell(means.get(way, [])) for way in ways)])
@@ -239,7 +244,7 @@ def print_summary(values: Values, sets: list[str], shares: list[float], ways: li
                 continue
             near = 0
             for name in sets:
-                found = {way: list(values.get((name, pattern, share, way), {}).values()) for way in ways}
+                found = {way: of_all_seeds(values, (name, pattern, share, way), seeds) for way in ways}
                 near += is_near_best({way: each for way, each in found.items() if each})
             others = {way: np.mean(each) for way, each in means.items() if way != OWN}
             best = max(others, key=lambda way: others[way])
