@@ -69,7 +69,7 @@ def stability(
     """
     from sklearn.metrics import adjusted_mutual_info_score
 
-    own = ops.present_transition(view)
+    own = ops._present_transition(view)
     parts = halves(to_scipy(own, own.n), seed)
     # A sample without an edge to another sample stays in both halves, which agree on it trivially.
     moves = np.all([half.sum(axis=1) - half.diagonal() > 0 for half in parts], axis=0)

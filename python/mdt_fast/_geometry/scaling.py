@@ -62,7 +62,7 @@ def _repeated_walk(W: Trajectory) -> tuple[int, int]:
     powers = [W.operators.members[m].powers for m in W.sequence or ()]
     is_power = all(len(each) == 1 and each[0].weight == 1.0 for each in powers)
     bases = {each[0].base for each in powers} if is_power else set()
-    if len(bases) != 1 or not W.operators.is_reversible(min(bases)):
+    if len(bases) != 1 or not W.operators._is_reversible(min(bases)):
         raise ValueError(
             "decomposition: expected 'svd', because eigenvectors need a trajectory that repeats one reversible walk, "
             f"got {W!r}"

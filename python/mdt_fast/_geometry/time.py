@@ -261,7 +261,7 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     shares = np.flatnonzero(W.weights[0])
     bases = ops.stored_walks(shares)
     jumps = any(ops.members[i].uniform_share > 0 for i in shares)
-    if len(W) > 1 or len(bases) != 1 or jumps or not ops.is_reversible(bases[0]):
+    if len(W) > 1 or len(bases) != 1 or jumps or not ops._is_reversible(bases[0]):
         raise ValueError(f"method='spectral': expected {kinds}, which is a reversible walk; got {W!r}")
     base = bases[0]
     degrees = np.sqrt(np.asarray(ops.transitions[base].degrees, dtype=np.float64))

@@ -145,7 +145,7 @@ def _with_presence(report: MemberReport, operators: OperatorSet, view: int) -> M
     presence = operators._presences[view]
     if presence is None:
         return replace(report, n_present=operators.n_samples)
-    own = operators.present_transition(view)
+    own = operators._present_transition(view)
     among = _report_matrix(to_scipy(own, own.n), report.name, report.kind, report.n_duplicates)
     return replace(
         report,

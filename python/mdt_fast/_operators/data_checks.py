@@ -35,7 +35,7 @@ def warn_of_data(operators: OperatorSet) -> None:
     """Issue all findings on the views as one warning."""
     found = []
     for view in range(operators.n_views):
-        own = operators.present_transition(view)
+        own = operators._present_transition(view)
         found += stays_put(operators.names[view], float(to_scipy(own, own.n).diagonal().mean()))
         found += data_findings(operators, view)
     if found:

@@ -332,34 +332,13 @@ class OperatorSet:
         found = borrow_in(stored, self._presences[index], lenders, self._presences[:n_given])
         return freeze(found.astype(self.dtype))
 
-    def is_reversible(self, index: int) -> bool:
-        """Return whether a stored walk has a symmetric affinity; one that borrows rows has none.
-
-        Parameters
-        ----------
-        index : int
-            Index in `transitions`.
-
-        Returns
-        -------
-        bool
-        """
+    def _is_reversible(self, index: int) -> bool:
+        """Return whether a stored walk has a symmetric affinity; one that borrows rows has none."""
         borrows = self.absent == "borrow" and index < self.n_views and self._presences[index] is not None
         return not borrows and self.transitions[index].degrees is not None
 
-    def present_transition(self, view: int) -> _core.Transition:
-        """Return the walk of a base view among the samples that it has, in their order.
-
-        Parameters
-        ----------
-        view : int
-            Index of the base view.
-
-        Returns
-        -------
-        Transition
-            The transition matrix as the compiled core holds it.
-        """
+    def _present_transition(self, view: int) -> _core.Transition:
+        """Return the walk of a base view among the samples that it has, in their order."""
         presence, stored = self._presences[view], self.transitions[view]
         if presence is None:
             return stored

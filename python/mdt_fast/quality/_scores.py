@@ -334,7 +334,7 @@ def _average(
     scores = np.empty(ops.n_views)
     for v, has in enumerate(ops.present.T):
         # A view judges the samples that it has.
-        given = ops.present_transition(v) if rows is None else rows[v]
+        given = ops._present_transition(v) if rows is None else rows[v]
         known, own = np.unique(codes[has] if rows is None else codes, return_inverse=True)
         can_judge = 2 <= len(known) < len(own)
         scores[v] = score(given, own.astype(np.uint32), len(known), n_threads=threads) if can_judge else np.nan
