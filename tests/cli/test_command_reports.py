@@ -34,7 +34,7 @@ def test_report_states_the_parameters(clustered):
         "plate",
         "Consensus(trajectories=128, kept=0.25)",
         "auto",
-        "euclidean",
+        "borrow",
     ):
         assert value in table["text"]
 

@@ -166,9 +166,43 @@ def test_samples_that_differ_are_refused(tmp_path, frame):
     with pytest.raises(
         FileError, match=r"second\.csv: expected the 6 sample names of .*first\.csv, got 4: 2 .* missing, .* 'cell 4'"
     ):
-        read_views([first, second])
+        read_views([first, second], missing="error")
     with pytest.raises(FileError, match="got 6: 2 are not among them, such as 'cell 4'"):
-        read_views([second, first])
+        read_views([second, first], missing="error")
+
+
+def test_samples_that_differ_are_joined(tmp_path, frame, X):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    frame.iloc[[4, 1, 0]].to_csv(first)
+    frame.iloc[[0, 3, 4]].to_csv(second)
+    read = read_views([first, second])
+    assert read.sample_names == [NAMES[i] for i in (4, 1, 0, 3)]
+    assert read.n_samples == 4
+    assert {name: each.samples.tolist() for name, each in read.presences.items()} == {
+        "first": [0, 1, 2],
+        "second": [0, 2, 3],
+    }
+    assert_allclose(read.views["second"], X[[4, 0, 3]], rtol=1e-12)
+    dropped = read_views([first, second], missing="drop")
+    assert dropped.sample_names == [NAMES[4], NAMES[0]]
+    assert dropped.presences == {}
+    assert_allclose(dropped.views["first"], X[[4, 0]], rtol=1e-12)
+    assert dropped.warnings == ["2 of 4 samples are left out, because a view lacks them"]
+
+
+def test_rows_of_nan_are_samples_that_a_view_lacks(tmp_path, X):
+    Y = X.copy()
+    Y[2] = np.nan
+    np.savez(tmp_path / "views.npz", a=X, b=Y)
+    read = read_views([tmp_path / "views.npz"])
+    assert read.presences["b"].samples.tolist() == [0, 1, 3, 4, 5]
+    assert_array_equal(read.views["b"], X[[0, 1, 3, 4, 5]])
+    assert read_views([tmp_path / "views.npz"], missing="drop").n_samples == 5
+    with pytest.raises(FileError, match="expected finite numbers, got nan at row 2"):
+        read_views([tmp_path / "views.npz"], missing="error")
+    np.savez(tmp_path / "views.npz", b=Y)
+    with pytest.raises(FileError, match="expected every sample in at least one view, got 1 in none, such as row 2"):
+        read_views([tmp_path / "views.npz"])
 
 
 def test_rows_that_differ_are_listed(tmp_path, X):

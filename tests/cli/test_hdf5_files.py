@@ -115,7 +115,12 @@ def write_mudata(tmp_path, make_anndata):
 
 def test_h5mu_gives_the_cells_of_all_modalities(write_mudata, counts, X):
     path = write_mudata(rna=(NAMES, counts.toarray()), prot=([*NAMES[:1:-1], "other"], X[:5]))
-    read = read_views([path], labels="kind")
+    whole = read_views([path], labels="kind")
+    assert whole.sample_names == [*NAMES, "other"]
+    assert whole.presences["rna"].samples.tolist() == list(range(6))
+    assert whole.presences["prot"].samples.tolist() == list(range(2, 7))
+    assert_array_equal(whole.views["prot"], X[[3, 2, 1, 0, 4]])
+    read = read_views([path], labels="kind", missing="drop")
     assert list(read.views) == ["rna", "prot"]
     assert read.sample_names == NAMES[2:]
     assert_array_equal(read.views["rna"], counts.toarray()[2:])
@@ -142,7 +147,8 @@ def test_h5mu_labels_of_all_cells_come_first(write_mudata, counts, X):
 
 def test_h5mu_without_common_cells_or_with_repeated_ones(write_mudata, counts, X):
     path = write_mudata(rna=(NAMES, counts.toarray()), prot=([f"other {i}" for i in range(6)], X))
-    refused(path, "expected cells that are in each of 'rna', 'prot', got none")
+    refused(path, "expected cells that are in each of 'rna', 'prot', got none", missing="drop")
+    refused(path, "expected the same cells in each of 'rna', 'prot', got 12 in all and 6 in 'rna'", missing="error")
     path = write_mudata(rna=([*NAMES[:5], NAMES[0]], counts.toarray()), prot=(NAMES, X))
     refused(path, "expected unique cell names in 'rna', got 'cell 0' twice")
 
@@ -192,7 +198,8 @@ def test_h5ad_with_many_raw_columns(tmp_path, make_anndata, rng):
 
 def test_h5mu_says_what_is_used_and_left_out(write_mudata, counts, X):
     path = write_mudata(rna=(NAMES, counts.toarray(), "pca"), prot=([*NAMES[:1:-1], "other"], X[:5]))
-    read = read_views([path])
+    assert read_views([path]).warnings == []
+    read = read_views([path], missing="drop")
     assert list(read.views) == ["rna/obsm/X_pca", "prot"]
     assert {name: (n.n_samples, n.n_used, n.n_left_out) for name, n in read.sample_counts.items()} == {
         "rna": (6, 4, 2),

@@ -52,7 +52,7 @@ def cells(folder, data):
 
 
 def test_cells_that_are_left_out(run, folder, data, cells):
-    argv = ["cluster", "cells.h5mu", "-n", N_CLUSTERS, "--t", 2, "-o", "out"]
+    argv = ["cluster", "cells.h5mu", "-n", N_CLUSTERS, "--t", 2, "--missing", "drop", "-o", "out"]
     done = run(*argv)
     assert done.code == 0
     left_out = "20 of the 150 cells of 'rna' are left out, because not all of 'rna', 'prot' have them"
@@ -78,8 +78,28 @@ def test_cells_that_are_left_out(run, folder, data, cells):
     assert list(read_table("out/labels.csv").index) == [f"cell {i}" for i in range(20, 150)]
 
 
+@pytest.mark.parametrize("absent", ["borrow", "stay"])
+def test_cells_that_a_modality_lacks(run, folder, data, cells, absent):
+    argv = ["cluster", "cells.h5mu", "-n", N_CLUSTERS, "--t", 2, "--missing", absent, "-o", "out"]
+    done = run(*argv)
+    assert done.code == 0
+    assert "prot has 130 of the 150 samples\n" in done.out
+    assert "left out" not in done.out
+    (table,) = [table["text"] for table in Page(read_report("out")).find("table") if "metric" in table["text"]]
+    assert "130" in table
+    document = json.loads(run(*argv, "--no-report", "--json").out)
+    assert document["n_present"] == {"rna/obsm/X_pca": 150, "prot": 130, "joint": 150}
+    camera, scanner = (np.array(view) for view in data.views.values())
+    scanner[:20] = np.nan
+    expected = MDTClustering(N_CLUSTERS, t=2, absent=absent).fit([camera, scanner]).labels_
+    assert read_table("out/labels.csv")["label"].tolist() == expected.tolist()
+    done = run("cluster", "cells.h5mu", "-n", N_CLUSTERS, "--missing", "error")
+    assert (done.code, "--missing borrow uses them" in done.err) == (2, True)
+
+
 def test_ignored_labels(run, folder, cells):
-    argv = ["cluster", "cells.h5mu", "-n", N_CLUSTERS, "--t", 2, "--labels", "cell_type", "-o", "out"]
+    argv = ["cluster", "cells.h5mu", "-n", N_CLUSTERS, "--t", 2, "--missing", "drop"]
+    argv += ["--labels", "cell_type", "-o", "out"]
     done = run(*argv, "--no-report")
     assert (
         "! labels: 26 samples have the class 'unknown', which counts as a class; --ignore-label unknown leaves"

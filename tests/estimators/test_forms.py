@@ -71,8 +71,9 @@ class TestForms:
     def test_sparse(self, make, kind, is_whole):
         wrap = getattr(scipy.sparse, kind)
         X = wrap(whole()) if is_whole else [wrap(X) for X in views()]
-        fitted = quick(make, view_slices=SLICES if is_whole else None, tol=1e-10).fit(X)
-        expected = quick(make, tol=1e-10).fit(views())
+        how = {"tol": 1e-10, "metric": "euclidean"}
+        fitted = quick(make, view_slices=SLICES if is_whole else None, **how).fit(X)
+        expected = quick(make, **how).fit(views())
         np.testing.assert_allclose(fitted.embedding_, expected.embedding_, atol=1e-6)
         np.testing.assert_allclose(of_new_samples(fitted, X), of_training(fitted), atol=1e-8)
 
@@ -163,7 +164,8 @@ class TestRowOrder:
 
     def test_advice(self, read):
         with pytest.raises(
-            ValueError, match=r"got (7|120) in .* only; select common rows by df\.loc\[labels\], or give df\.to_numpy"
+            ValueError,
+            match=r"got (7|120) in .* only; align='outer' joins the rows .* df\.loc\[labels\] .* df\.to_numpy",
         ):
             read(labelled([[i for i in range(N + 1) if i != 7], None]))
         with pytest.raises(

@@ -21,7 +21,7 @@ from mdt_fast._graphs.views import check_views
 
 def joined(Xs, metric="euclidean"):
     views = check_views(Xs)
-    return JointView.of(views, metric).join(views).data
+    return JointView.of(views, [metric] * len(views)).join(views).data
 
 
 def two_views(n=60):

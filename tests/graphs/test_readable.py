@@ -84,10 +84,11 @@ def test_anndata_and_mudata():
     table.obsm["X_pca"] = good_view()
     with mudata.set_options(pull_on_update=False):
         several = mudata.MuData({"rna": table})
-    for given in (table, several, {"rna": table}, [table]):
+    for given in (table, {"rna": table}, [table]):
         with pytest.raises(TypeError, match=r"^X\b.*(AnnData|MuData); give its matrices, such as .*obsm\['X_pca'\]"):
             mdt.MDTClustering(2).fit(given)
     assert mdt.build_operators(table.obsm).names == ["X_pca"]
+    assert mdt.build_operators(several).names == ["rna"]
 
 
 @readers

@@ -232,7 +232,7 @@ class TestShown:
         frame = report.to_frame()
         assert list(frame.columns) == [
             "view", "stay", "alone", "own", "n_own", "adds", "score", "weight", "self_probability", "n_components",
-            "n_isolated", "remark",
+            "n_isolated", "n_present", "remark",
         ]  # fmt: skip
         assert frame["view"].tolist() == report.names
         np.testing.assert_array_equal(frame["weight"], report.weights)

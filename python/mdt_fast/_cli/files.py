@@ -319,7 +319,7 @@ def _align(files: Sequence[Contents]) -> _Alignment:
     """
     first = next((file for file in files if file.sample_names is not None), None)
     if first is None:
-        return _Alignment([None] * len(files), _n_rows(files[0]), None)
+        return _Alignment([None] * len(files), max(map(_n_rows, files)), None)
     names = list(first.sample_names or ())
     if first.request.missing != "error":
         known = set(names)

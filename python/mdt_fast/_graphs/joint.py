@@ -70,9 +70,10 @@ class JointView:
         pairs = zip(views, metrics, strict=True)
         return cls(tuple(metrics), tuple(_Scale.of(_rows(view.data, metric)) for view, metric in pairs))
 
-    def join(self, views: Sequence[View], fillers: Sequence[Filler | None]) -> View:
+    def join(self, views: Sequence[View], fillers: Sequence[Filler | None] | None = None) -> View:
         """Return the joint view of samples; fillers are needed for views that lack some of them."""
-        parts = [self._block(v, view, filler) for v, (view, filler) in enumerate(zip(views, fillers, strict=True))]
+        given = [None] * len(views) if fillers is None else fillers
+        parts = [self._block(v, view, filler) for v, (view, filler) in enumerate(zip(views, given, strict=True))]
         if any(sparse.issparse(part) for part in parts):
             joined: Any = sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
             joined.sort_indices()

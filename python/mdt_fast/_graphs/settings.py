@@ -11,7 +11,7 @@ from scipy import sparse
 from .._support.arguments import check_choice, check_integer, check_number
 from .approximate import check_search, is_search
 from .kernels import KERNELS, check_bandwidth
-from .metric_choice import choose_metric
+from .metric_choice import compares_directions, has_lone_zeros
 from .nearest import METRICS
 from .scaling import check_scale
 from .views import View
@@ -30,17 +30,20 @@ class ViewSettings:
     anisotropy: float
     scale: Any = None
 
-    def check(self, view: View) -> "ViewSettings":
-        """Return the settings for `view`, or raise before any distance of it is computed."""
+    def check(self, view: View, views: Sequence[View]) -> "ViewSettings":
+        """Return the settings for one of the `views`, or raise before any distance of it is computed."""
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, KERNELS)
         check_choice("symmetrize", self.symmetrize, ("mean", "max", "min"))
         metric = check_choice("metric", self.metric, ("auto", *METRICS))
+        scale = check_scale(self.scale, view.name)
         if metric == "auto":
             # A graph that was given has its distances, and the correlation kernel its metric.
             is_free = is_search(self.neighbors) and self.kernel != "correlation"
-            metric = choose_metric(view) if is_free else "euclidean"
-        scale = check_scale(self.scale, view.name)
+            metric = "cosine" if is_free and compares_directions(view) else "euclidean"
+            if metric == "cosine" and has_lone_zeros(view, views):
+                # Distances of rows of unit length order samples as the cosine does, and rows of zeros have some.
+                metric, scale = "euclidean", "unit" if isinstance(scale, str) and scale == "auto" else scale
         anisotropy = check_number("anisotropy", self.anisotropy)
         check_bandwidth(self.bandwidth, view.n_total, view.name)
         if isinstance(self.n_neighbors, str):
@@ -86,7 +89,7 @@ def check_settings(views: Sequence[View], **arguments: Any) -> list[ViewSettings
         ViewSettings(**{name: _of_view(name, value, v, names) for name, value in arguments.items()})
         for v in range(len(views))
     ]
-    return [each.check(view) for each, view in zip(settings, views, strict=True)]
+    return [each.check(view, views) for each, view in zip(settings, views, strict=True)]
 
 
 def _of_view(name: str, value: Any, v: int, names: list[str]) -> Any:

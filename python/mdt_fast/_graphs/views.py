@@ -267,7 +267,8 @@ def check_samples(view: View) -> None:
     """Check that a view has at least 2 samples and 1 feature."""
     n, d = view.data.shape
     if n < 2:
-        raise ValueError(f"{view.label}: expected at least 2 samples, got {n}")
+        others = "" if view.presence is None else " beside rows of NaN or None, or that are marked as absent"
+        raise ValueError(f"{view.label}: expected at least 2 samples, got {n}{others}")
     if d < 1:
         raise ValueError(f"{view.label}: expected at least 1 feature, got 0 features")
 

@@ -82,7 +82,9 @@ sparse graph of distances, or KNeighborsTransformer, default="auto"
 default="euclidean"
         Distance of two samples. With "precomputed" the view is an (N, N) matrix of distances; a
         sparse one is a graph that is used whole. "auto" is "cosine" for a sparse view and for counts
-        or term weights (no negative number, at least half of them 0), and "euclidean" otherwise.
+        or term weights (at least 20 columns, no negative number, three quarters of them 0), and
+        "euclidean" otherwise. If a row of zeros has no other view, the rows are scaled to unit
+        length instead.
     anisotropy : float, default=0.0
         Exponent ``alpha`` of ``K_ij / (q_i q_j)^alpha``, with ``q`` the row sums of ``K``. With 1
         the result does not depend on the sampling density; 0 changes nothing.

@@ -194,11 +194,14 @@ def _among(view: View, rows: NDArray[np.intp], places: NDArray[np.intp]) -> View
 
 
 def _find_labels(request: Request, tables: Sequence[Any], cells: Any) -> NDArray[Any] | None:
-    """Return the given classes of the cells from the first table that has them."""
-    for table in tables:
-        if request.labels in table.columns:
-            column = table[request.labels]
-            if not table.index.equals(cells):
-                column = column.reindex(cells)
-            return request.to_labels(column, column.isna().to_numpy())
-    return None
+    """Return the given classes of the cells from the first table that has them; of cells it lacks, from the next."""
+    columns = [table[request.labels] for table in tables if request.labels in table.columns]
+    if not columns:
+        return None
+    found = columns[0] if columns[0].index.equals(cells) else columns[0].reindex(cells)
+    for other in columns[1:]:
+        lacking = ~cells.isin(columns[0].index)
+        if not (found.isna().to_numpy() & lacking).any():
+            break
+        found = found.astype(object).where(~lacking | found.notna().to_numpy(), other.reindex(cells).astype(object))
+    return request.to_labels(found, found.isna().to_numpy())
