@@ -153,6 +153,7 @@ class TestImpute:
 
 
 class TestMetric:
+    @pytest.mark.filterwarnings("ignore::mdt_fast.ViewWarning")
     def test_sparse_views_and_counts(self):
         rng = np.random.default_rng(0)
         counts = np.where(rng.random((80, 60)) < 0.1, rng.integers(1, 20, size=(80, 60)), 0).astype(float)
