@@ -255,3 +255,12 @@ def test_too_few_operators():
     ops = mdt.build_operators(mdt.datasets.make_multiview_blobs(60, random_state=0).views[:1])
     with pytest.raises(ValueError, match="X: expected at least 2 views for MultiviewDiffusionMaps, got 1"):
         mdt.baselines.make("MVD").fit(ops)
+
+
+def test_multiview_diffusion_maps_need_all_samples():
+    X, Y = np.random.default_rng(0).normal(size=(2, 20, 2))
+    Y[3] = np.nan
+    with pytest.raises(
+        ValueError, match="X: expected views that have all samples for MultiviewDiffusionMaps, got 'view 1'"
+    ):
+        mdt.baselines.MultiviewDiffusionMaps(2).fit([X, Y])

@@ -40,6 +40,9 @@ class TestNeighbors:
     def test_an_eighth_of_a_cluster(self, n, k, expected):
         assert neighbors_by_size(n, k) == expected
 
+    def test_clusters_beyond_any_number_of_samples(self):
+        assert neighbors_by_size(50, 10**400) == neighbors_by_size(50, 50)
+
     def test_recorded(self):
         views, _ = complementary()
         model = mdt.MDTClustering(6).fit(views)

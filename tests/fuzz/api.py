@@ -23,7 +23,15 @@ from .arguments import draw_arguments
 from .draw import Draw
 from .errors import fault_of, is_documented
 from .objects import instance
-from .promises import BrokenPromiseError, check_independence, check_result, check_round_trips, compare, digest
+from .promises import (
+    BrokenPromiseError,
+    check_independence,
+    check_present,
+    check_result,
+    check_round_trips,
+    compare,
+    digest,
+)
 from .targets import Target, all_targets
 from .workers import Announce, Report
 
@@ -69,6 +77,21 @@ class Call:
         if target.owner is not None and not target.constructs:
             self.owner = instance(draw, target.owner)
         self.arguments = draw_arguments(draw, target)
+
+    def has_absences(self) -> bool:
+        """Return whether an operator set among the arguments lacks samples."""
+        given = [self.owner, *self.arguments.values()]
+        sets = [getattr(each, "operators", each) for each in given]
+        return any(isinstance(each, mdt.OperatorSet) and each.has_absences for each in sets)
+
+    def check_present(self, ops: mdt.OperatorSet) -> None:
+        """Raise if operators of drawn views have other samples than were drawn."""
+        known, masks = self.draw.known, self.draw.masks
+        if known is None or masks is None:
+            return
+        masks = masks if self.arguments.get("present") is not None else []
+        expected = [has & mask for has, mask in zip(known, masks, strict=True)] if masks else known
+        check_present(ops, expected, self.arguments["Xs"], self.arguments.get("zero_rows", "absent"))
 
     def run(self) -> Any:
         """Call the function."""
@@ -126,7 +149,9 @@ def run_case(case: int, announce: Announce, *, loud: bool = False) -> Report:
         try:
             compare(before, digest(first.arguments), "arguments changed")
             if not name.startswith(_NO_VALUES):
-                check_result(name, value)
+                check_result(name, value, has_absences=first.has_absences())
+                if name == "build_operators":
+                    first.check_present(value)
                 check_round_trips(value)
                 if first.draw.repeatable:
                     second = Call(case, _JOBS[1])

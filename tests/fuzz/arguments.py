@@ -21,8 +21,9 @@ import mdt_fast as mdt
 
 from . import objects
 from .draw import Draw
+from .holes import any_views, masks, new_views, wrong_masks
 from .targets import Target, all_targets
-from .views import broken_matrix, broken_square, broken_views, frame, matrix, numbers, square, views, walk
+from .views import broken_matrix, broken_square, broken_views, frame, matrix, numbers, square, walk
 
 OMITTED = object()
 Generator = Callable[[Draw], Any]
@@ -36,6 +37,46 @@ def halved(distances: Any) -> Any:
 def largest(graph: Any) -> float:
     """Return a bandwidth that a user could give."""
     return float(graph.max()) or 1.0
+
+
+def doubled(X: Any) -> Any:
+    """Return a scaling that a user could give."""
+    return X * 2.0
+
+
+def first_rows(X: Any) -> Any:
+    """Return fewer samples than were given."""
+    return X[:1]
+
+
+def without_numbers(X: Any) -> Any:
+    """Return a matrix of NaN."""
+    return np.full(X.shape, np.nan)
+
+
+def _scale(draw: Draw) -> Any:
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    wrong = () if draw.is_clean else (first_rows, without_numbers)
+    return draw.choose(None, "auto", "auto", "standard", "unit", doubled, StandardScaler(with_mean=False),
+                       MaxAbsScaler(), *wrong)  # fmt: skip
+
+
+def _align(draw: Draw) -> Any:
+    return "outer" if draw.wants_alignment or draw.chance(0.1) else None
+
+
+def _package_list(draw: Draw) -> Any:
+    """Return the path of a list of packages, or None."""
+    if draw.chance(0.4):
+        return None
+    fields = ("Package: p{i}", "Section: {s}", "Description: some word{s} of text", "Depends: p0, p1 (>= 2) | p{s}",
+              "Tag: role::program, use::{s}", " more", "no colon", "", "Section:", "Tag: ,")  # fmt: skip
+    chosen = [fields[:5] if draw.is_clean or draw.chance(0.7) else tuple(draw.rng.permutation(fields))] * 12
+    text = "\n\n".join("\n".join(each).format(i=i, s=i % 2) for i, each in enumerate(chosen))
+    path = draw.folder / f"packages {draw.integer(0, 10**12)}"
+    path.write_bytes(text.encode() + draw.choose(b"", b"\n", b"\xff\x00"))
+    return draw.choose(path, str(path), draw.folder / "nothing here")
 
 
 def balance(ops: Any, labels: Any, coordinates: Any) -> float:
@@ -212,8 +253,10 @@ _positive = picks(1e-12, 1e-6, 1e-3, 0.5, 1, 0, np.float32(0.01), 1e300)
 _flag = picks(True, False, np.True_)
 
 GENERATORS: dict[str, Generator] = {
-    "Ks": listed(square), "Ps": listed(walk), "W": objects.trajectory, "X": views, "Xs": views, "Xs_new": views,
-    "affinities": lambda draw: [np.abs(numbers(draw, 3, draw.n)) for _ in range(draw.n_views)], "alpha": _unit,
+    "Ks": listed(square), "Ps": listed(walk), "W": objects.trajectory, "X": any_views, "Xs": any_views,
+    "Xs_new": new_views, "absent": picks("borrow", "borrow", "stay"),
+    "affinities": lambda draw: [np.abs(numbers(draw, 3, draw.n)) for _ in range(draw.n_views)],
+    "align": _align, "alpha": _unit, "available": _package_list,
     "anisotropy": per_view(picks(0.0, 0.5, 1.0, 1, 3.0, 1e-300)), "answer": picks("any", "last"), "ax": _axes,
     "bandwidth": per_view(picks("max-min", "max-min", 1.0, 1e-3, 1e3, 1e-300, 1e300, largest)),
     "batch_size": counts(1, 20, None), "by_search": picks({0: [0.5, 0.6], 1: [0.7]}, {0: [0.1]}, {0: [1, 2, 3]}),
@@ -236,7 +279,8 @@ GENERATORS: dict[str, Generator] = {
     "members": picks(None, ["mean"], ["identity", "uniform"], [2, "teleport"]),
     "memory_budget": picks(2**30, 0, 1, 10**6), "memory_limit": picks(None, 2**30, 2**34), "method": picks("exact"),
     "methods": picks(["AD"], ["MDT-Rand", "AD"], ["MDT-BSC"]),
-    "metric": per_view(picks("euclidean", "euclidean", "cosine", "correlation", "manhattan", "precomputed")),
+    "metric": per_view(picks("euclidean", "euclidean", "cosine", "correlation", "manhattan", "precomputed",
+    "auto", "auto")),
     "n": counts(1, 6), "n_clusters": lambda draw: draw.choose(*(draw.n_clusters,) * 5, 2, 1, draw.n - 1, draw.n,
     "auto", None),
     "n_components": counts(1, 6, None), "n_features": picks(3, 1, [2, 3], (4, 4)), "n_init": counts(1, 4),
@@ -249,13 +293,15 @@ GENERATORS: dict[str, Generator] = {
     "operator": picks("similarity", "difference"), "ops": _given_operators, "other": objects.operators,
     "path": _path("result"), "path_color": picks("crimson", "k"), "per_view": _flag, "playouts": counts(1, 30),
     "powers": picks([1], [2, 3], (1, 1), np.array([2]), range(1, 3)), "prepared": _flag,
+    "present": masks,
     "preset": picks(None, None, "published"), "probabilities": lambda draw: draw.choose(None, np.full(draw.n_views,
     1 / draw.n_views)),
     "progress": picks(None, False, ignore), "prr": picks({}), "prune_below": picks(0.0, 1e-3, 0.5, 1.0),
     "prune_each_step": _flag, "quality": _quality, "random_state": Draw.random_state, "recall": picks(0.5, 0.9, 0.99,
     1.0, 1e-9),
     "reference": picks("AD", "MDT-Rand"), "report": objects.view_report, "result": objects.result, "rows": _rows,
-    "s": _unit, "sample_size": counts(2, 50, None), "seeds": picks((1, 2)), "selected": picks(None, 2, 2.5),
+    "s": _unit, "scale": per_view(_scale),
+    "sample_size": counts(2, 50, None), "seeds": picks((1, 2)), "selected": picks(None, 2, 2.5),
     "selection": objects.time_selection, "solver": picks("auto", "auto", "exact"),
     "spread": picks(None), "start": lambda draw: draw.choose(None, numbers(draw, draw.n, draw.integer(1, 4))),
     "step": counts(0, 2, "view 0"),
@@ -268,10 +314,13 @@ GENERATORS: dict[str, Generator] = {
     "view_slices": _view_slices,
     "view_weights": _view_weights, "warn": _flag, "weighting": picks("uniform", "stationary"), "width": counts(1, 4),
     "x": _vector, "xlabel": picks("t"), "y": picks(None),
+    "zero_rows": picks("absent", "absent", "keep", "error"),
 }  # fmt: skip
 
 # Generators that differ from those of the same name elsewhere.
 SPECIAL: dict[str, Generator] = {
+    "MDT.impute.view": picks(0, 0, 1, 2, "view 0", "view 1", np.int64(0), "joint"),
+    "MDTClustering.impute.view": picks(0, 0, 1, 2, "view 0", "view 1", np.int64(0), "joint"),
     "k_means.X": matrix,
     "nearest_neighbors.X": matrix,
     "nearest_neighbors.n_neighbors": lambda draw: draw.choose(1, 1, 2, 5, max(1, draw.n - 1), draw.n),
@@ -297,7 +346,10 @@ SPECIAL: dict[str, Generator] = {
 
 
 def _generator(target: Target, name: str) -> Generator | None:
-    return SPECIAL.get(f"{target.name}.{name}", GENERATORS.get(name))
+    special = SPECIAL.get(f"{target.name}.{name}")
+    if special is None and name == "X" and hasattr(target.owner, "fit") and not target.constructs:
+        return new_views
+    return GENERATORS.get(name) if special is None else special
 
 
 def missing_generators() -> list[str]:
@@ -312,9 +364,13 @@ def missing_generators() -> list[str]:
 
 def draw_arguments(draw: Draw, target: Target) -> dict[str, Any]:
     """Return the keyword arguments of one call."""
-    # Operators come first: the other arguments have to fit their samples and views.
-    order = sorted(target.parameters, key=lambda name: name not in ("ops", "W"))
+    # Operators and views come first: the other arguments have to fit their samples and views.
+    order = sorted(target.parameters, key=lambda name: name not in ("ops", "W", "X", "Xs"))
     drawn = {name: _draw_argument(draw, target, name, target.parameters[name]) for name in order}
+    if "Xs_new" in drawn and "affinities" in drawn and draw.chance(0.8):
+        # One of the two is expected.
+        drawn["affinities"] = OMITTED
+        drawn["Xs_new"] = new_views(draw) if drawn["Xs_new"] is OMITTED else drawn["Xs_new"]
     if draw.is_endless and "time_limit" in target.parameters:
         drawn["time_limit"], draw.repeatable = 0.5, False
     return {name: drawn[name] for name in target.parameters if drawn[name] is not OMITTED}
@@ -326,6 +382,9 @@ def _draw_argument(draw: Draw, target: Target, name: str, parameter: inspect.Par
     if omitted:
         draw.repeatable &= name != "random_state" or parameter.default is not None
         return OMITTED
+    if name == "present" and draw.must_refuse in ("hole", "sparse hole"):
+        # A mask may hide the row.
+        draw.must_refuse = ""
     if draw.is_wrong():
         return wrong_argument(draw, name)
     generator = _generator(target, name)
@@ -340,7 +399,11 @@ def wrong_argument(draw: Draw, name: str) -> Any:
     if name == "y" and draw.chance(0.5):
         draw.must_refuse = draw.must_refuse or "a 2-D y"
         return numbers(draw, draw.n, 2)
+    if name == "present":
+        draw.masks = None
+        return draw.choose(wrong_masks, wrong_masks, wrong_value)(draw)
     if name in ("X", "Xs", "Xs_new"):
+        draw.known = None
         value = draw.choose(broken_views, broken_views, wrong_value)(draw)
         draw.must_refuse = draw.must_refuse or draw.broken
         return value
@@ -360,7 +423,7 @@ _ARRAYS = frozenset({
     "features", "affinities", "labels", "coordinates", "x", "start", "steps", "bandwidth", "neighbors", "rows", "y",
     "W",
 })  # fmt: skip
-_PATHS = frozenset({"path", "folder", "data_home", "checkpoint", "rows"})
+_PATHS = frozenset({"path", "folder", "data_home", "available", "checkpoint", "rows"})
 
 
 def wrong_value(draw: Draw) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -37,6 +38,18 @@ class Draw:
         What was drawn that no call may accept; empty if nothing was.
     broken : str
         Kind of the last broken matrix, empty if it may be right somewhere; it has to be refused where it is a view.
+    known : list of array or None
+        For each of the views that were drawn last, which samples it has; None if it is not known.
+    masks : list of array, or None
+        Those of `present`, one for each view; empty if there are none, None if they are not known.
+    wants_masks : list of array
+        Masks that hide rows of the views that are no samples; empty if there are none.
+    wants_alignment : bool
+        Whether the views are frames of different samples.
+    widths : list of int
+        Numbers of features of the views from which an object was made.
+    n_rows : int
+        Number of samples of the views that were drawn last, `n` if there are none.
     repeatable : bool
         Whether a second run has to give the same bits; False after a choice such as ``random_state=None``.
     """
@@ -52,6 +65,12 @@ class Draw:
         self.view_names: list[str] = []
         self.must_refuse = ""
         self.broken = ""
+        self.known: list[NDArray[np.bool_]] | None = None
+        self.masks: list[NDArray[np.bool_]] | None = []
+        self.wants_masks: list[NDArray[np.bool_]] = []
+        self.wants_alignment = False
+        self.widths: list[int] = []
+        self.n_rows = self.n
         self.repeatable = True
         # Whether the work has no other limit than one of time.
         self.is_endless = False

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 # Names that are also English words or single letters need punctuation that sets them off.
 _SHORT = 4
-_PATH_ARGUMENTS = frozenset({"path", "folder", "data_home", "checkpoint", "rows", "download_if_missing"})
+_PATH_ARGUMENTS = frozenset({"path", "folder", "data_home", "available", "checkpoint", "rows", "download_if_missing"})
 
 
 def fault_of(

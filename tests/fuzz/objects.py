@@ -22,10 +22,23 @@ def plain_views(draw: Draw) -> list[Any]:
     kind = draw.choose("f8", "f8", "f8", "f4")
     widths = [draw.choose(1, 2, 3, 5) for _ in range(draw.n_views)]
     draw.view_names += [f"view {v}" for v in range(len(widths))]
+    draw.widths = widths
     return [
         (scale * (4.0 * rng.normal(size=(draw.n_clusters, d))[target] + rng.normal(size=(draw.n, d)))).astype(kind)
         for d in widths
     ]
+
+
+def some_views(draw: Draw) -> list[Any]:
+    """Return views without hostile numbers, of which some lack samples in a third of the cases."""
+    Xs = plain_views(draw)
+    if len(Xs) > 1 and draw.chance(0.35):
+        has = draw.rng.random((draw.n, len(Xs))) < draw.choose(0.4, 0.7, 0.9)
+        has[np.arange(draw.n), draw.rng.integers(len(Xs), size=draw.n)] = True
+        has[draw.rng.permutation(draw.n)[:2]] = True
+        for X, mask in zip(Xs, has.T, strict=True):
+            X[~mask] = np.nan
+    return Xs
 
 
 def operators(draw: Draw) -> mdt.OperatorSet:
@@ -36,11 +49,13 @@ def operators(draw: Draw) -> mdt.OperatorSet:
     elif source == "walks":
         ops = mdt.OperatorSet.from_transitions([walk(draw) for _ in range(draw.n_views)], n_jobs=draw.jobs)
     else:
-        Xs = plain_views(draw)
+        Xs = some_views(draw)
         ops = mdt.build_operators(
             Xs,
             kernel=draw.choose("gaussian", "gaussian", "adaptive", "binary", "laplacian"),
-            n_neighbors=draw.choose("log", "log", 1, min(5, draw.n - 1)),
+            n_neighbors=draw.choose("log", "log", 1, min(5, _least_samples(Xs) - 1)),
+            absent=draw.choose("borrow", "borrow", "stay"),
+            scale=draw.choose(None, None, "auto", "standard"),
             symmetrize=draw.choose("mean", "mean", "max", "min"),
             joint=draw.choose(False, False, len(Xs) > 1),
             n_jobs=draw.jobs,
@@ -53,6 +68,10 @@ def operators(draw: Draw) -> mdt.OperatorSet:
         ops = draw.choose(*more)()
     draw.view_names += ops.names
     return ops
+
+
+def _least_samples(Xs: list[Any]) -> int:
+    return min(int((~np.isnan(X[:, 0])).sum()) for X in Xs)
 
 
 def steps(draw: Draw, n_members: int) -> Any:
@@ -116,7 +135,9 @@ def fitted(draw: Draw, estimator: type) -> Any:
             options |= {"strategy": draw.choose("mean", [0, 0], mdt.strategies.Contrastive(steps=3))}
     else:
         draw.n_views = 2
-    return estimator(**options).fit(plain_views(draw))
+    if draw.chance(0.3):
+        options |= {"absent": draw.choose("borrow", "stay"), "scale": draw.choose(None, "auto", "standard", "unit")}
+    return estimator(**options).fit(some_views(draw))
 
 
 @functools.cache

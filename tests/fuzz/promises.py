@@ -7,6 +7,7 @@ repeatable   the same bits again, at another number of threads
 round trip   pickle, copy and JSON give the same bits
 no change    arguments are as they were
 independent  a fitted object does not change with the arrays that it was given
+present      views have the samples that were given, and their steps are those of views that lack samples
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
@@ -35,6 +37,7 @@ _MAY_BE_NOT_FINITE = re.compile(
 _MAY_RETURN_INF = frozenset({
     "OperatorSet.remoteness", "MDTClustering.remoteness", "SearchResult.to_frame", "Scoring", "Scoring.of",
     "Scoring.with_defaults",
+    "MDT.impute", "MDTClustering.impute",
     "Trajectory.matmat", "Trajectory.matvec", "Trajectory.rmatmat", "Trajectory.rmatvec", "study.Cell.of",
     "study.Table",
 })  # fmt: skip
@@ -67,7 +70,8 @@ def leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, An
     elif isinstance(value, (list, tuple)):
         inside = ((f"[{i}]", each) for i, each in enumerate(value))
     elif isinstance(value, mdt.OperatorSet):
-        names = ("names", "n_views", "bandwidths", "n_duplicates", "n_samples", "views")
+        names = ("names", "n_views", "bandwidths", "n_duplicates", "n_samples", "views", "present", "metrics", "scales",
+                 "absent")  # fmt: skip
         inside = ((f".{name}", getattr(value, name)) for name in names)
     elif isinstance(value, mdt.Trajectory):
         inside = iter([(".operators", value.operators), (".weights", value.weights)])
@@ -111,18 +115,60 @@ def compare(first: dict[str, str], second: dict[str, str], what: str) -> None:
             raise BrokenPromiseError(f"{what}: {path or 'the result'} differs")
 
 
-def check_result(name: str, value: Any) -> None:
-    """Raise if a result is not finite, not stochastic or out of range."""
+def check_result(name: str, value: Any, *, has_absences: bool = False) -> None:
+    """Raise if a result is not finite, not stochastic or out of range.
+
+    With `has_absences` a view may lack the samples that a score or an expected feature needs.
+    """
     for path, leaf in leaves(value) if name not in _MAY_RETURN_INF and not name.startswith("strategies.") else ():
-        _check_leaf(path, leaf)
+        may_be_nan = has_absences and (name.startswith("quality.") or path.endswith(".stay"))
+        _check_leaf(path, np.nan_to_num(leaf, posinf=np.inf, neginf=-np.inf) if may_be_nan else leaf)
     for each in _parts(value):
         if isinstance(each, mdt.OperatorSet):
             for v, P in enumerate(each.views):
                 _check_distributions(P, f"views[{v}]")
+            check_absences(each)
         elif isinstance(each, mdt.Trajectory):
             _check_distributions(each.weights, "weights")
     if name in _BY_NAME:
         _BY_NAME[name](value)
+
+
+def check_absences(ops: mdt.OperatorSet) -> None:
+    """Raise if the steps of views that lack samples are not those of the definition."""
+    present, n_given = ops.present, len(ops.given_names)
+    if present.dtype != bool or present.shape != (ops.n_samples, ops.n_views):
+        raise BrokenPromiseError("present: expected a table of booleans")
+    if (
+        ops.has_absences == present.all()
+        or not present[:, :n_given].any(axis=1).all()
+        or (present.sum(axis=0) < 2).any()
+    ):
+        raise BrokenPromiseError("present: has_absences, a sample or a view is wrong")
+    if not ops.has_absences:
+        return
+    views = [P.toarray() for P in ops.views]
+    tolerance = _TOLERANCE[ops.dtype.itemsize]
+    for v, (P, has) in enumerate(zip(views, present.T, strict=True)):
+        if P[np.ix_(has, ~has)].any():
+            raise BrokenPromiseError(f"views[{v}]: a step leads to a sample that the view lacks")
+        for i in np.flatnonzero(~has):
+            lenders = np.flatnonzero(present[i, :n_given])
+            expected = np.mean([views[u][i] for u in lenders], axis=0) if ops.absent == "borrow" else np.eye(len(P))[i]
+            if np.abs(P[i] - expected).max() > tolerance:
+                raise BrokenPromiseError(f"views[{v}]: row {i} is not that of a sample that the view lacks")
+
+
+def check_present(ops: mdt.OperatorSet, known: list[NDArray[np.bool_]], views: Any, zero_rows: str) -> None:
+    """Raise if an operator set has other samples in a view than were given."""
+    given = list(views.values()) if isinstance(views, dict) else views if isinstance(views, (list, tuple)) else [views]
+    for v, (has, name) in enumerate(zip(known, ops.given_names, strict=True)):
+        found = ops.present[:, v]
+        X = given[v] if len(given) == len(known) else None
+        # Rows of zeros may count as absent.
+        may_lack_more = zero_rows != "keep" and (X is None or sparse.issparse(X) or ops.metrics[v] == "cosine")
+        if len(found) != len(has) or (found & ~has).any() or (not may_lack_more and (found != has).any()):
+            raise BrokenPromiseError(f"present: {name} has other samples than were given")
 
 
 def check_round_trips(value: Any) -> None:
@@ -218,7 +264,8 @@ def _each_distribution(rows: Any) -> None:
 def _between(low: float, high: float) -> Callable[[Any], None]:
     def check(value: Any) -> None:
         score = np.asarray(value)
-        if not ((score >= low) & (score <= high)).all():
+        # Where nan is wrong, it is not finite, either.
+        if not ((score >= low) & (score <= high) | np.isnan(score)).all():
             raise BrokenPromiseError(f"out of range: {value} is not from {low} to {high}")
 
     return check
@@ -242,9 +289,19 @@ def _check_k_means(value: Any) -> None:
         raise BrokenPromiseError("labels: clusters are not numbered in the order of their first samples")
 
 
-def _no_nan(value: Any) -> None:
-    if np.isnan(value).any() or (np.asarray(value) < 0).any():
+def _check_remoteness(value: Any) -> None:
+    rows = np.asarray(value).reshape(len(value), -1)
+    # A sample is nan in the views that lack it, and some view has it.
+    if np.isnan(rows).all(axis=1).any() or (rows < 0).any():
         raise BrokenPromiseError("remoteness: nan or negative")
+
+
+def _check_imputation(value: Any) -> None:
+    values, mass = np.asarray(value.values), value.mass
+    if len(values) != len(mass) or (np.diff(value.samples) <= 0).any() or (mass < 0).any() or (mass > 1 + 1e-4).any():
+        raise BrokenPromiseError("impute: samples or mass out of range")
+    if not np.array_equal(np.isnan(values).all(axis=1), mass == 0) or np.isnan(values[mass > 0]).any():
+        raise BrokenPromiseError("impute: expected nan exactly where no walk ends at a sample with the view")
 
 
 _BY_NAME: dict[str, Callable[[Any], None]] = {
@@ -257,6 +314,8 @@ _BY_NAME: dict[str, Callable[[Any], None]] = {
     "quality.calinski_harabasz": _between(0.0, np.inf),
     "nearest_neighbors": _check_neighbours,
     "k_means": _check_k_means,
-    "OperatorSet.remoteness": _no_nan,
-    "MDTClustering.remoteness": _no_nan,
+    "OperatorSet.remoteness": _check_remoteness,
+    "MDTClustering.remoteness": _check_remoteness,
+    "MDT.impute": _check_imputation,
+    "MDTClustering.impute": _check_imputation,
 }

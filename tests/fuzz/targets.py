@@ -27,7 +27,8 @@ _OPERATORS = {"OperatorSet": ("__getitem__", "__len__", "__repr__"), "Trajectory
 _WEIGHTS = {"datasets.fetch": 0.05, "datasets": 0.3, "plot": 0.15, "study": 0.2, "baselines": 0.4, "strategies": 0.3}
 _HEAVY = {"build_operators": 6.0, "search": 8.0, "embed": 3.0, "k_means": 3.0, "nearest_neighbors": 3.0,
           "MDTClustering.fit": 4.0, "MDT.fit": 3.0, "select_time": 2.0, "OperatorSet.from_affinities": 2.0,
-          "OperatorSet.from_transitions": 2.0, "quality.contrastive_loss": 2.0}  # fmt: skip
+          "OperatorSet.from_transitions": 2.0, "quality.contrastive_loss": 2.0, "MDT.impute": 2.0,
+          "OperatorSet.new_rows": 2.0, "MDTClustering.predict": 2.0}  # fmt: skip
 
 
 @dataclass(frozen=True)

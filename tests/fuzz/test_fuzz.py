@@ -17,8 +17,17 @@ from .arguments import missing_generators
 from .command import describe
 from .draw import Draw
 from .errors import fault_of, names_one
+from .holes import masks, views_with_holes
 from .originals import FORMATS
-from .promises import BrokenPromiseError, check_result, check_round_trips, compare, digest
+from .promises import (
+    BrokenPromiseError,
+    check_absences,
+    check_present,
+    check_result,
+    check_round_trips,
+    compare,
+    digest,
+)
 from .targets import all_targets
 from .workers import run_cases
 
@@ -104,6 +113,65 @@ def test_promises_are_checked():
         check_result("embed", np.array([1.0, np.nan]))
     with pytest.raises(BrokenPromiseError, match="not stochastic"):
         check_result("OperatorSet.new_rows", [sparse.csr_array(np.full((2, 3), 0.4))])
+
+
+@pytest.fixture(name="lacking")
+def operators_of_views_that_lack_samples():
+    X, Y = np.random.default_rng(0).normal(size=(2, 20, 3))
+    Y[[2, 5]] = np.nan
+    return mdt.build_operators([X, Y], n_neighbors=3)
+
+
+def test_steps_of_views_that_lack_samples_are_checked(lacking, monkeypatch):
+    check_absences(lacking)
+    monkeypatch.setattr(lacking, "absent", "stay")
+    stays = [P.copy() for P in lacking.views]
+    monkeypatch.setattr(mdt.OperatorSet, "views", property(lambda ops: tuple(stays)))
+    with pytest.raises(BrokenPromiseError, match=r"views\[1\]: row 2 is not that of a sample that the view lacks"):
+        check_absences(lacking)
+    stays[1] = stays[0]
+    with pytest.raises(BrokenPromiseError, match=r"views\[1\]: a step leads to a sample that the view lacks"):
+        check_absences(lacking)
+
+
+def test_samples_are_compared_with_those_that_were_given(lacking):
+    known = list(lacking.present.T)
+    given = [np.zeros((20, 3))] * 2
+    check_present(lacking, known, given, "absent")
+    with pytest.raises(BrokenPromiseError, match="view 0 has other samples than were given"):
+        check_present(lacking, [known[1], known[1]], given, "keep")
+    more = [known[0], np.ones(20, dtype=bool)]
+    check_present(lacking, more, [given[0], sparse.csr_array(given[1])], "absent")
+    with pytest.raises(BrokenPromiseError, match="view 1 has other samples than were given"):
+        check_present(lacking, more, given, "absent")
+
+
+def test_expected_features_are_checked(lacking):
+    model = mdt.MDT(2, strategy=[0, 1]).fit(lacking)
+    found = model.impute(1)
+    check_result("MDT.impute", found)
+    found.values[0] = np.nan
+    with pytest.raises(BrokenPromiseError, match="impute: expected nan exactly where"):
+        check_result("MDT.impute", found)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_views_with_holes_are_accepted_and_refused():
+    n_answers = n_refusals = 0
+    for case in range(200):
+        draw = Draw(case)
+        Xs = views_with_holes(draw)
+        align = "outer" if draw.wants_alignment else None
+        present = masks(draw) if draw.wants_masks else None
+        try:
+            ops = mdt.build_operators(Xs, present=present, align=align, n_neighbors=1)
+        except (TypeError, ValueError):
+            n_refusals += 1
+            continue
+        check_absences(ops)
+        n_answers += ops.has_absences
+    assert n_answers > 50
+    assert n_refusals > 20
 
 
 def test_a_digest_tells_views_from_their_copies_only_by_their_bits():

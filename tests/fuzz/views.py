@@ -128,11 +128,15 @@ _CONTAINERS: tuple[Callable[[NDArray[Any]], Any], ...] = (
 )
 
 
+def typed_numbers(draw: Draw, n: int, d: int) -> NDArray[Any]:
+    """Return an (n, d) array of finite numbers of any type."""
+    return _to_type(draw, numbers(draw, n, d))
+
+
 def matrix(draw: Draw, n: int | None = None, d: int | None = None) -> Any:
     """Return one view of finite numbers, in any accepted form."""
     n = draw.n if n is None else n
-    d = draw.choose(1, 2, 2, 3, 4, 8, 20) if d is None else d
-    X = _to_type(draw, numbers(draw, n, d))
+    X = typed_numbers(draw, n, draw.choose(1, 2, 2, 3, 4, 8, 20) if d is None else d)
     if draw.chance(0.15):
         return frame(draw, X)
     return draw.choose(*_CONTAINERS)(X)
@@ -140,15 +144,20 @@ def matrix(draw: Draw, n: int | None = None, d: int | None = None) -> Any:
 
 def views(draw: Draw, n: int | None = None) -> Any:
     """Return several views of the same samples: a list, a tuple, a dict, or one bare matrix."""
+    n = draw.n if n is None else n
     each = [matrix(draw, n) for _ in range(draw.n_views)]
     form = draw.choose("list", "list", "tuple", "dict", "dict", "bare")
+    draw.n_rows, draw.known = n, [np.ones(n, dtype=bool)] * (1 if form == "bare" else len(each))
+    return each[0] if form == "bare" else collection(draw, each, form)
+
+
+def collection(draw: Draw, each: list[Any], form: str) -> Any:
+    """Return views as a "list", a "tuple" or a "dict" with names of any kind."""
     if form == "dict":
         names = [str(name) for name in draw.rng.permutation(NAMES)[: len(each)]]
         draw.view_names += names
         return dict(zip(names, each, strict=True))
     draw.view_names += [f"view {v}" for v in range(len(each))]
-    if form == "bare":
-        return each[0]
     return tuple(each) if form == "tuple" else each
 
 
@@ -179,7 +188,9 @@ def _broken_matrix(draw: Draw) -> tuple[str, Any]:
     n, d = draw.n, draw.integer(1, 4)
     X = numbers(draw, n, d)
     holes = X.copy()
-    holes[draw.integer(0, n - 1), draw.integer(0, d - 1)] = draw.choose(np.nan, np.inf, -np.inf)
+    # A row of NaN only is a sample that the view lacks.
+    missing = draw.choose(np.nan, np.inf, -np.inf) if d > 1 else draw.choose(np.inf, -np.inf)
+    holes[draw.integer(0, n - 1), draw.integer(0, d - 1)] = missing
     kind = draw.choose(
         "hole", "hole", "sparse hole", "3-D", "1-D", "0-D", "no rows", "no columns", "one row", "text", "object",
         "complex",

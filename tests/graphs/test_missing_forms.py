@@ -101,6 +101,8 @@ class TestMasks:
             ([None, mask[:3]], ValueError, r"present \(b\): expected shape \(6,\), one for each row, got \(3,\)"),
             ([None, mask.astype(int)], TypeError, r"present \(b\): expected booleans, .* got int64"),
             ([None, "yes"], TypeError, r"present \(b\): expected a mask of booleans"),
+            ([None, [True, [False]]], ValueError, r"present \(b\): expected rows of numbers, got lists that make no"),
+            ([None, [[True], []]], ValueError, r"present \(b\): expected rows of one length, got 1 .* and 0 in row 1"),
             (mask, ValueError, r"present: expected an \(N, V\) array or one mask for each view"),
             (3, TypeError, "present: expected masks of booleans"),
         ],
@@ -119,6 +121,23 @@ class TestFrames:
         assert [samples(view) for view in views] == [[0, 1, 2, 3, 4, 5], [0, 1, 3, 6], [2, 7]]
         np.testing.assert_array_equal(views[1].data, 10 * X[[3, 2, 1, 0]])
         assert sample_labels([first, second, third], "outer").tolist() == list("abcdefgh")
+
+    def test_labels_of_several_levels(self, X):
+        labels = pd.MultiIndex.from_product([["a", "b", "c"], [0, 1]])
+        frames = [pd.DataFrame(X, index=labels), pd.DataFrame(X[:3], index=labels[[4, 0, 1]])]
+        views = check_views(frames, holes=Holes(align="outer"))
+        assert [samples(view) for view in views] == [None, [0, 1, 4]]
+        frames[1].index = pd.MultiIndex.from_tuples([("a", 0), ("a", None), ("b", 0)])
+        with pytest.raises(ValueError, match=r"Xs \(view 1\): expected a row label for each sample, got a missing one"):
+            check_views(frames, holes=Holes(align="outer"))
+
+    @pytest.mark.parametrize("nothing", [[], (), {}])
+    def test_labels_of_no_view(self, nothing):
+        assert sample_labels(nothing, "outer") is None
+
+    def test_labels_that_cannot_be_aligned_name_the_view(self, X):
+        with pytest.raises(ValueError, match=r"X \(camera\): expected unique row labels"):
+            sample_labels({"camera": pd.DataFrame(X, index=["a"] * 6)}, "outer")
 
     def test_rows_of_nan_of_a_frame_are_absent_too(self, X):
         first = pd.DataFrame(X, index=list("abcdef"))
@@ -187,6 +206,20 @@ class TestMuData:
         for view, modality in zip(views, (rna, prot), strict=True):
             has = range(6) if view.presence is None else view.presence.samples
             np.testing.assert_array_equal(view.data, modality[[order[i] for i in has]].X)
+
+    def test_a_reduced_matrix_may_be_a_frame(self, X):
+        mdata = multimodal(X)
+        mdata.mod["rna"].obsm["X_pca"] = pd.DataFrame(X[:, :2], columns=["a", "b"])
+        np.testing.assert_array_equal(check_views(mdata, holes=Holes())[0].data, X[:, :2])
+
+    @pytest.mark.parametrize("rows", [[0, 2, 1, 0, 3, 5], [0, 2, 1, 0, 3, -1], [0, 2, 1], [0.5] * 6, ["a"] * 6, None])
+    def test_rows_that_do_not_fit_are_refused(self, X, rows):
+        mdata = multimodal(X)
+        mdata.obsmap["prot"] = rows
+        with pytest.raises(
+            ValueError, match=r"Xs \(prot\): expected an obsmap with a number from 0 to 4 for each of 6 cells"
+        ):
+            check_views(mdata, holes=Holes())
 
     def test_shared_features_are_refused(self, X):
         mdata = multimodal(X)

@@ -68,7 +68,7 @@ _BY_NAME: dict[str, tuple[Any, ...]] = {
     "memory_limit": (2**30,),
 }
 _FLAGS = ("transposed", "drop_first", "damped", "include_self", "gradient", "single_precision", "prune_each_step",
-          "with_labels")  # fmt: skip
+          "with_labels", "stay")  # fmt: skip
 _INTEGERS = ("n_", "k", "max_", "base", "exponent", "index", "count", "width", "depth", "playouts", "walk", "top",
              "sample_size", "item_size", "embedding_max_iter", "operator_bytes", "n")  # fmt: skip
 
@@ -140,7 +140,35 @@ def _operators(draw: random.Random, n_members: int = 2) -> _core.OperatorSet:
         member.walk(0), member.walk(1), member.identity(), member.uniform(), member.mean(2), member.power(0, 3),
         member.teleport(1, 0.5),
     ]  # fmt: skip
-    return _core.OperatorSet([_walk(draw, n, dtype), _walk(draw, n, dtype)], draw.choices(members, k=n_members))
+    chosen = draw.choices(members, k=n_members)
+    if n == 8 and draw.random() < 0.4:
+        return _operators_with_holes(draw, chosen, dtype)
+    return _core.OperatorSet([_walk(draw, n, dtype), _walk(draw, n, dtype)], chosen)
+
+
+def _operators_with_holes(draw: random.Random, members: list[_core.Member], dtype: Any) -> _core.OperatorSet:
+    """Return operators of two walks of eight samples that lack different ones."""
+    places = draw.sample(range(8), k=8)
+    first, second = places[: draw.randrange(5)], places[5 : draw.randrange(5, 9)]
+    stay = draw.random() < 0.4
+    lacking = [np.array(sorted(each), dtype=np.uint32) for each in (first, second)]
+    walks = []
+    for each in lacking:
+        samples = np.setdiff1d(np.arange(8), each).astype(np.uint32)
+        walks.append(_walk(draw, len(samples), dtype).among(samples, 8, stay))
+    return _core.OperatorSet(walks, members, lacking, 0 if stay else 2)
+
+
+def _walk_with_holes(draw: random.Random) -> _core.Transition:
+    """Return a walk of eight samples of which some have no row, or stay."""
+    samples = np.sort(draw.sample(range(8), k=draw.choice([2, 5, 7]))).astype(np.uint32)
+    return _walk(draw, len(samples)).among(samples, 8, draw.random() < 0.3)
+
+
+def _samples(draw: random.Random) -> Any:
+    """Return numbers of samples, mostly ascending."""
+    samples = draw.sample(range(draw.choice([8, 8, 8, 12])), k=draw.choice([0, 1, 2, 3, 8]))
+    return np.array(samples if draw.random() < 0.2 else sorted(samples), dtype=np.uint32)
 
 
 def _scorer(draw: random.Random) -> _core.Scorer:
@@ -221,6 +249,8 @@ def _plausible(name: str, draw: random.Random) -> Any:
         labels = generator.integers(0, 3, size=draw.choice([8, (2, 8)])).astype(np.uint32)
         labels[..., :3] = [0, 1, 2]
         return labels
+    if name == "samples":
+        return _samples(draw)
     some = draw.randrange(4)
     if name in _LISTS:
         return [_LISTS[name](draw) for _ in range(some)]
@@ -250,7 +280,8 @@ _LISTS: dict[str, Callable[[random.Random], Any]] = {
     "known": lambda draw: _core.ScoredSequence([draw.choice([0, 1, 9])] * draw.randrange(3), draw.choice(_REALS), 0.0),
     "features": lambda draw: draw.choice([_csr, _array])(draw),
     "members": lambda draw: _core.Member.power(draw.choice([0, 1, 9]), draw.choice([1, 3, 2**32 - 1])),
-    "transitions": _walk,
+    "transitions": lambda draw: draw.choice([_walk, _walk, _walk_with_holes])(draw),
+    "lacking": _samples,
     "chains": lambda draw: _core.Chain(
         [_core.Factor(draw.choice([0, 1, 9]), transposed=True)] * draw.randrange(3), weight=1.0
     ),
@@ -283,7 +314,14 @@ def _targets() -> list[tuple[str, Callable[..., Any] | None, list[inspect.Parame
     return [target for target in found for _ in range(1 + len(target[2]))]
 
 
-_OBJECTS = {"OperatorSet": _operators, "Scorer": _scorer, "Strategy": _strategy, "RandomSequences": _random}
+def _some_walk(draw: random.Random) -> _core.Transition:
+    return _walk(draw, draw.choice([1, 2, 3, 8, 8]), draw.choice([np.float64, np.float32]))
+
+
+_OBJECTS: dict[str, Callable[[random.Random], Any]] = {
+    "OperatorSet": _operators, "Scorer": _scorer, "Strategy": _strategy, "RandomSequences": _random,
+    "Transition": _some_walk,
+}  # fmt: skip
 
 
 def _look(result: Any) -> None:

@@ -66,6 +66,9 @@ def test_names_for_other_modules(walks):
     assert [member.kind for member in ops.members] == ["walk"] * 3 + ["power"] * 3 + ["mean", "uniform"]
     assert ops.stored_walks([0, 4]) == [0, 1]
     assert ops.stored_walks([6, 7]) == [0, 1, 2]
+    for no_indices in (3, np.array(3)):
+        with pytest.raises(TypeError, match="indices: expected indices of members"):
+            ops.stored_walks(no_indices)
     assert (ops.walk_matrix(1) != ops.views[1]).nnz == 0
     assert pickle.loads(pickle.dumps(ops)).members == ops.members
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.reliability.operations import labels, operators, trajectory, views
+from tests.reliability.operations import labels, operators, operators_with_holes, trajectory, views, views_with_holes
 
 import mdt_fast as mdt
 
@@ -38,6 +38,8 @@ _CEILING = 4 * 2**30
 OPERATIONS: dict[str, tuple[Callable[[int], Any], Callable[[Any], Any]]] = {
     "build_operators": (views, mdt.build_operators),
     "build_operators, approx": (views, lambda Xs: mdt.build_operators(Xs, neighbors="approx", random_state=0)),
+    "build_operators, missing samples": (views_with_holes, lambda Xs: mdt.build_operators(Xs, joint=True)),
+    "borrowed rows": (operators_with_holes, lambda ops: ops.views),
     "nearest_neighbors": (lambda n: views(n)[0], lambda X: mdt.nearest_neighbors(X, 30)),
     "k_means": (lambda n: views(n)[0], lambda X: mdt.k_means(X, 20, n_init=1, random_state=0)),
     "embed": (trajectory, lambda W: mdt.embed(W, 20)),

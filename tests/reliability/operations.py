@@ -52,6 +52,21 @@ def views(n: int, d: int = 10) -> list[Any]:
 
 
 @functools.cache
+def views_with_holes(n: int, d: int = 10) -> list[Any]:
+    """Return two views of which each lacks a fifth of the samples, none of them the same."""
+    first, second = (X.copy() for X in views(n, d))
+    first[::5] = np.nan
+    second[1::5] = np.nan
+    return [first, second]
+
+
+@functools.cache
+def operators_with_holes(n: int) -> mdt.OperatorSet:
+    """Return the operators of two views that lack samples."""
+    return mdt.build_operators(views_with_holes(n), n_jobs=1)
+
+
+@functools.cache
 def operators(n: int) -> mdt.OperatorSet:
     """Return the operators of two views."""
     return mdt.build_operators(views(n), n_jobs=1)
@@ -73,6 +88,11 @@ def _clustering(n: int, **options: Any) -> Any:
 
 def _embedder(n: int) -> Any:
     return mdt.MDT(2, strategy=[0, 1], n_jobs=1).fit(views(n))
+
+
+def _embedder_with_holes(n: int, d: int) -> Any:
+    views_of_model = [views_with_holes(n)[0], views_with_holes(n, d)[1]]
+    return mdt.MDT(2, strategy=[0, 1] * 20, n_jobs=1).fit(views_of_model)
 
 
 def _searches() -> list[Operation]:
@@ -138,6 +158,8 @@ OPERATIONS: tuple[Operation, ...] = (
               lambda Xs: mdt.build_operators(Xs, neighbors="approx", random_state=0, n_jobs=1)),
     Operation("build_operators", "joint, manhattan, N = 8000", lambda: views(8000),
               lambda Xs: mdt.build_operators(Xs, joint=True, metric="manhattan", n_jobs=1)),
+    Operation("build_operators", "missing samples, joint, N = 20000", lambda: views_with_holes(20000),
+              lambda Xs: mdt.build_operators(Xs, joint=True, n_jobs=1)),
     Operation("nearest_neighbors", "exact, N = 40000, d = 50", lambda: views(40000, 50)[0],
               lambda X: mdt.nearest_neighbors(X, 15, n_jobs=1)),
     Operation("nearest_neighbors", "approx, N = 40000, d = 50", lambda: views(40000, 50)[0],
@@ -161,6 +183,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("view_report", "N = 10000", lambda: operators(10000), lambda ops: mdt.view_report(ops, 10, t=3,
     n_jobs=1)),
     *_searches(),
+    Operation("search", "missing samples, Beam(3), N = 5000", lambda: operators_with_holes(5000),
+              functools.partial(_search, mdt.strategies.Beam(3, max_steps=8))),
     *_qualities(),
     Operation("quality.contrastive_loss", "gradient, N = 6000", lambda: trajectory(6000, (0, 1, 0, 1)),
               lambda W: mdt.quality.contrastive_loss(W.operators, W, gradient=True, n_jobs=1)),
@@ -180,6 +204,10 @@ OPERATIONS: tuple[Operation, ...] = (
     lambda ops: ops.new_rows([X + 0.01 for X in views(20000)], n_jobs=1)),
     Operation("OperatorSet.remoteness", "N = M = 20000", lambda: operators(20000),
     lambda ops: ops.remoteness([X + 0.01 for X in views(20000)], n_jobs=1)),
+    Operation("OperatorSet.new_rows", "missing samples, N = M = 20000", lambda: operators_with_holes(20000),
+    lambda ops: ops.new_rows([X + 0.01 for X in views_with_holes(20000)], n_jobs=1)),
+    Operation("OperatorSet.views", "borrowed rows, N = 50000", lambda: operators_with_holes(50000),
+    lambda ops: ops.views),
     Operation("OperatorSet.from_affinities", "dense, N = 4000", lambda: _dense(4000),
     lambda K: mdt.OperatorSet.from_affinities([K], n_jobs=1)),
     Operation("OperatorSet.from_transitions", "dense, N = 4000", lambda: _stochastic(4000),
@@ -192,6 +220,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("MDT.fit", "N = 3000", lambda: views(3000), lambda Xs: mdt.MDT(2, n_jobs=1).fit(Xs)),
     Operation("MDT.transform", "N = M = 20000", lambda: _embedder(20000),
     lambda model: model.transform([X + 0.01 for X in views(20000)])),
+    Operation("MDT.impute", "500 features, N = 20000", lambda: _embedder_with_holes(20000, 500),
+    lambda model: model.impute(1)),
     Operation("MDTClustering.fit", "N = 5000", lambda: views(5000), lambda Xs: mdt.MDTClustering(10, n_jobs=1).fit(Xs)),
     Operation("MDTClustering.predict", "N = M = 20000", lambda: _clustering(20000),
     lambda model: model.predict([X + 0.01 for X in views(20000)])),
@@ -220,9 +250,10 @@ def _stochastic(n: int) -> Any:
 QUICK = (
     "ApproximateNeighbors", "ClusterSelection.", "Scoring", "strategies.", "plot.", "datasets.", "study.",
     "baselines.make", "baselines.names",
-    "OperatorSet.__", "OperatorSet.affinities", "OperatorSet.given_names", "OperatorSet.has_same_members",
-    "OperatorSet.joint", "OperatorSet.mean",
-    "OperatorSet.stored_walks", "OperatorSet.trajectory", "OperatorSet.views", "OperatorSet.walk_matrix",
+    "OperatorSet.__", "OperatorSet.affinities", "OperatorSet.given_names", "OperatorSet.has_absences",
+    "OperatorSet.has_same_members", "OperatorSet.joint", "OperatorSet.mean", "OperatorSet.metrics",
+    "OperatorSet.present", "OperatorSet.scales",
+    "OperatorSet.stored_walks", "OperatorSet.trajectory", "OperatorSet.walk_matrix",
     "OperatorSet.with_", "SearchResult.from_dict",
     "SearchResult.load", "SearchResult.n_evaluations", "SearchResult.operators", "SearchResult.save",
     "SearchResult.to_", "SearchResult.trajectories",
@@ -230,7 +261,7 @@ QUICK = (
     "Trajectory.sequence", "ViewReport.",
     "Trajectory.matvec", "Trajectory.rmatvec", "MDT.set_params", "MDTClustering.set_params",
     # `fit` and then an attribute, or one of the functions above on the fitted model.
-    "MDT.fit_transform", "MDTClustering.fit_predict", "MDTClustering.remoteness",
+    "MDT.fit_transform", "MDTClustering.fit_predict", "MDTClustering.remoteness", "MDTClustering.impute",
 )  # fmt: skip
 
 

@@ -67,6 +67,49 @@ def test_stored_walks_are_checked_when_they_are_restored(indptr, indices, values
         _core.Transition.restore(np.array(indptr), np.array(indices, dtype=np.int32), np.array(values), None)
 
 
+@pytest.fixture(name="walk")
+def walk_of_two_samples():
+    return _core.Transition.restore(
+        np.array([0, 2, 4]), np.array([0, 1, 0, 1], dtype=np.int32), np.full(4, 0.5), np.ones(2)
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "n"),
+    [
+        ([0], 3),
+        ([0, 1, 2], 3),
+        ([1, 0], 3),
+        ([1, 1], 3),
+        ([0, 3], 3),
+        ([0, 2**32 - 1], 3),
+        ([0, 1], 1),
+        ([0, 1], 2**62),
+    ],
+    ids=["few", "many", "descending", "repeated", "beyond", "far beyond", "few in all", "memory"],
+)
+@pytest.mark.parametrize("stay", [False, True])
+def test_wrong_samples_of_a_walk_are_refused(walk, samples, n, stay):
+    with pytest.raises((ValueError, MemoryError, OverflowError)):
+        walk.among(np.array(samples, dtype=np.uint32), n, stay)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "n_lenders"),
+    [
+        ([[0]], 2), ([[0], [], []], 2), ([[0], [0]], 2), ([[3], []], 2), ([[2**32 - 1], []], 2), ([[2], []], 3),
+        ([[2], []], 2**62), ([[2], []], -1), ([[1], []], 2), ([[2, 2], []], 2),
+    ],
+)  # fmt: skip
+def test_wrong_absences_are_refused(walk, lacking, n_lenders):
+    first = walk.among(np.array([0, 1], dtype=np.uint32), 3, False)
+    whole = _core.Transition.restore(np.arange(4), np.arange(3, dtype=np.int32), np.ones(3), np.ones(3))
+    arrays = [np.array(each, dtype=np.uint32) for each in lacking]
+    members = [_core.Member.walk(0), _core.Member.walk(1)]
+    with pytest.raises((ValueError, OverflowError)):
+        _core.OperatorSet([first, whole], members, arrays, n_lenders)
+
+
 def test_visits_of_deep_searches_are_counted_at_once():
     assert _core.Beam(width=2, depth=2**22, side="left").visits(3) == 3 + 6 * (2**22 - 1)
     assert _core.Beam(width=100, depth=3, side="left").visits(3) == 3 + 9 + 27

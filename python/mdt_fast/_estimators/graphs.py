@@ -50,7 +50,8 @@ def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
     """
     least = max(math.ceil(math.log(n_samples)), 1)
     is_known = is_integer(n_clusters) and int(n_clusters) > 1
-    wanted = _SHARE_OF_CLUSTER * n_samples / int(n_clusters) if is_known else 1.5 * least
+    # More clusters than samples are refused where clusters are made.
+    wanted = _SHARE_OF_CLUSTER * n_samples / min(int(n_clusters), n_samples) if is_known else 1.5 * least
     return min(max(math.ceil(min(wanted, _MOST)), least), n_samples - 1)
 
 

@@ -38,7 +38,7 @@ def align_frames(pairs: Sequence[tuple[str, Any]], argument: str) -> Aligned:
         if X.index.has_duplicates:
             label = X.index[X.index.duplicated()][0]
             raise ValueError(f"{argument} ({name}): expected unique row labels to align, got {label!r} twice")
-        if X.index.hasnans:
+        if _has_missing(X.index):
             raise ValueError(f"{argument} ({name}): expected a row label for each sample, got a missing one")
     index = pairs[0][1].index
     for name, X in pairs[1:]:
@@ -47,3 +47,8 @@ def align_frames(pairs: Sequence[tuple[str, Any]], argument: str) -> Aligned:
             raise ValueError(f"{argument}: expected row labels with the same number of levels, got {got}")
         index = index.append(X.index.difference(index, sort=False))
     return Aligned(index, [np.asarray(index.get_indexer(X.index)) for _, X in pairs])
+
+
+def _has_missing(index: Any) -> bool:
+    # A MultiIndex of pandas cannot say it as a whole.
+    return any(index.get_level_values(level).hasnans for level in range(index.nlevels))

@@ -37,8 +37,20 @@ def modalities(mdata: Any, argument: str) -> list[tuple[str, Any]]:
         X = modality.obsm.get(_REDUCED, modality.X)
         if X is None:
             raise ValueError(f"{argument} ({name}): expected a matrix in .obsm[{_REDUCED!r}] or .X, got neither")
-        # Numbers of the rows from 1 on; 0 for a cell that the modality lacks.
-        rows = np.asarray(mdata.obsmap[name]).astype(np.int64).ravel() - 1
+        # An .obsm may hold data frames.
+        X = X.to_numpy() if hasattr(X, "to_numpy") else X
+        rows = _rows_of_cells(mdata, name, X.shape[0], f"{argument} ({name})")
         has = rows >= 0
         pairs.append((str(name), X[rows] if has.all() else PartialRows(X[rows[has]], has)))
     return pairs
+
+
+def _rows_of_cells(mdata: Any, name: Any, n_rows: int, label: str) -> NDArray[np.int64]:
+    """Return the row of each cell in a modality; -1 for a cell that the modality lacks."""
+    n_cells = len(mdata.obs_names)
+    # Numbers from 1 on, and 0 for no row.
+    numbers = np.asarray(mdata.obsmap[name]).ravel()
+    is_map = numbers.dtype.kind in "biuf" and len(numbers) == n_cells
+    if not is_map or not ((numbers >= 0) & (numbers <= n_rows) & (numbers == np.floor(numbers))).all():
+        raise ValueError(f"{label}: expected an obsmap with a number from 0 to {n_rows} for each of {n_cells} cells")
+    return numbers.astype(np.int64) - 1

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .readable import check_readable
+from .readable import check_readable, read_array
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def check_masks(present: Any, names: Sequence[str], sizes: Sequence[int | None])
         masks = list(present)
     else:
         check_readable(present, "present", "masks of booleans")
-        table = np.asarray(present)
+        table = read_array(present, "present")
         if table.ndim == 1 and len(names) == 1:
             table = table[:, np.newaxis]
         if table.ndim != 2:
@@ -95,7 +95,7 @@ def _check_mask(mask: Any, name: str, size: int | None) -> NDArray[np.bool_] | N
     if mask is None:
         return None
     check_readable(mask, f"present ({name})", "a mask of booleans")
-    array = np.asarray(mask)
+    array = read_array(mask, f"present ({name})")
     if array.dtype != bool:
         raise TypeError(f"present ({name}): expected booleans, True for samples that the view has, got {array.dtype}")
     if array.ndim != 1 or (size is not None and len(array) != size):

@@ -149,9 +149,11 @@ def sample_labels(Xs: Any, align: str | None = None) -> Any:
     """Return the labels of the samples, a pandas index; None if no view has any."""
     if is_multimodal(Xs):
         return Xs.obs_names
-    views = Xs.values() if is_named(Xs) else Xs if isinstance(Xs, (list, tuple)) else [Xs]
-    pairs = [(f"view {v}", X) for v, X in enumerate(views)]
-    if align is not None and all(has_index(X) for _, X in pairs):
+    views = Xs if isinstance(Xs, (list, tuple)) else [Xs]
+    pairs = (
+        [(str(name), X) for name, X in Xs.items()] if is_named(Xs) else [(f"view {v}", X) for v, X in enumerate(views)]
+    )
+    if align is not None and pairs and all(has_index(X) for _, X in pairs):
         return align_frames(pairs, "X").index
     return row_labels(X for _, X in pairs)
 

@@ -359,7 +359,8 @@ class OperatorSet:
         list of int
             Ascending indices in `transitions`.
         """
-        if not isinstance(indices, Iterable):
+        # An array of no dimensions has the method, but no items.
+        if not isinstance(indices, Iterable) or getattr(indices, "ndim", 1) == 0:
             raise TypeError(f"indices: expected indices of members, got {indices!r}")
         chosen = [check_integer("indices", i, minimum=-len(self), maximum=len(self) - 1) for i in indices]
         return sorted({base for i in chosen for base in self.members[i].bases})

@@ -37,7 +37,8 @@ class ViewReport:
         Names of the views; the joint view is the last.
     stay : (V,) array
         Excess probability, over chance, that a moving step of the view's walk stays in its cluster:
-        0 is chance, 1 is always; it may be negative.
+        0 is chance, 1 is always; it may be negative. nan if all samples that the view has are in one
+        cluster.
     alone : (V,) array
         Adjusted mutual information of the view's own clusters with the labels.
     own : (V,) array

@@ -101,6 +101,11 @@ class MultiviewDiffusionMaps(Baseline):
     _n_views = (2, math.inf)
 
     def _coordinates(self, ops: OperatorSet, n_components: int) -> NDArray[Any]:
+        if ops.has_absences:
+            name = next(name for name, has in zip(ops.names, ops.present.T, strict=False) if not has.all())
+            raise ValueError(
+                f"X: expected views that have all samples for {type(self).__name__}, got {name!r}, which lacks some"
+            )
         view = check_integer("view", self.view, minimum=0, maximum=ops.n_views - 1)
         steps = check_integer("t", self.t, minimum=1, limit=LARGEST_STEPS)
         found = embed_multiview(ops, n_components, tol=self.tol, random_state=self.random_state)

@@ -48,7 +48,8 @@ def calinski_harabasz(
     Returns
     -------
     float or (V,) array
-        The average, or the scores of the base views if `per_view` is true.
+        The average, or the scores of the base views if `per_view` is true. nan for a view whose own
+        samples are all in one cluster, which does not count in the average.
 
     Raises
     ------
@@ -109,7 +110,8 @@ def davies_bouldin(
     Returns
     -------
     float or (V,) array
-        The average, or the scores of the base views if `per_view` is true.
+        The average, or the scores of the base views if `per_view` is true. nan for a view whose own
+        samples are all in one cluster, which does not count in the average.
 
     Raises
     ------
@@ -166,7 +168,8 @@ def information(
     Returns
     -------
     float or (V,) array
-        The average, or the scores of the base views if `per_view` is true.
+        The average, or the scores of the base views if `per_view` is true. nan for a view whose own
+        samples are all in one cluster, which does not count in the average.
 
     Raises
     ------
@@ -221,7 +224,8 @@ def persistence(
     Returns
     -------
     float or (V,) array
-        The average, or the scores of the base views if `per_view` is true.
+        The average, or the scores of the base views if `per_view` is true. nan for a view whose own
+        samples are all in one cluster, which does not count in the average.
 
     Raises
     ------
@@ -287,7 +291,8 @@ def silhouette(
     Returns
     -------
     float or (V,) array
-        The average, or the scores of the base views if `per_view` is true.
+        The average, or the scores of the base views if `per_view` is true. nan for a view whose own
+        samples are all in one cluster, which does not count in the average.
 
     Raises
     ------
