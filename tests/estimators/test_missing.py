@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
@@ -119,6 +120,23 @@ class TestNewSamples:
         with pytest.raises(ValueError, match="expected 50 features"):
             fitted.predict({"view 0": X[:2, :3]})
 
+    def test_rows_of_zeros_do_not_depend_on_the_batch(self):
+        rng = np.random.default_rng(0)
+        X, Y = rng.normal(size=(60, 3)), rng.random((60, 8)) * (rng.random((60, 8)) < 0.5)
+        Y[:, 0] += 0.1
+        model = mdt.MDTClustering(3).fit([X, sparse.csr_array(Y)])
+        Y[0] = 0.0
+        expected = model.memberships([X[:5], sparse.csr_array(Y[:5])])
+        np.testing.assert_allclose(model.memberships([X[:1], sparse.csr_array(Y[:1])]), expected[:1])
+        np.testing.assert_allclose(model.memberships([X[:1], None]), expected[:1])
+
+    def test_labels_of_aligned_frames_in_another_order(self, with_holes, has):
+        names = np.array([f"sample {i}" for i in range(150)])
+        first, second = (pd.DataFrame(X[mask], index=names[mask]) for X, mask in zip(with_holes, has.T, strict=True))
+        model = mdt.MDT(2, t=3, align="outer").set_output(transform="pandas").fit({"a": first, "b": second})
+        expected = model.transform({"a": first[:40], "b": second[20:60]})
+        pd.testing.assert_frame_equal(model.transform({"b": second[20:60], "a": first[:40]}), expected)
+
 
 class TestImpute:
     def test_features_are_close_to_the_true_ones(self, fitted, blobs, has):
@@ -199,6 +217,27 @@ class TestScale:
         model = mdt.MDTClustering(3, scale=scale).fit(views)
         assert model.predict([X[:5] for X in views]).shape == (5,)
 
+    def test_other_numbers_of_columns(self, blobs):
+        model = mdt.MDTClustering(3, scale=[PCA(4), PCA(6)]).fit(blobs.views)
+        np.testing.assert_array_equal(model.predict(blobs.views), model.labels_)
+
+    def test_constant_columns_stay(self):
+        rng = np.random.default_rng(0)
+        X = np.full((60, 12), 0.1)
+        X[:, 1:4] = rng.normal(size=(60, 3))
+        model = mdt.MDTClustering(3, scale="standard").fit(X)
+        moved = X.copy()
+        moved[:, 0] += 1e-12
+        assert model.remoteness(moved).max() < 1e-9
+        with pytest.raises(ValueError, match=r"scale \(view 0\): expected columns whose variance is finite"):
+            mdt.MDTClustering(3, scale="standard").fit(X * 1e307)
+
+    def test_a_class_is_refused(self, blobs):
+        with pytest.raises(
+            TypeError, match=r"expected a transformer, got the class StandardScaler; StandardScaler\(\)"
+        ):
+            mdt.MDTClustering(3, scale=StandardScaler).fit(blobs.views)
+
     def test_per_view(self, blobs):
         model = mdt.MDTClustering(3, scale=["unit", None]).fit(blobs.views)
         assert model.scales_ == {"view 0": "unit", "view 1": None}
@@ -224,6 +263,19 @@ def test_view_report_counts_samples(fitted, has):
     np.testing.assert_array_equal(report.n_present, [*has.sum(axis=0), 150])
     assert "samples" in str(report).splitlines()[1]
     assert report.to_frame()["n_present"].tolist() == report.n_present.tolist()
+
+
+@pytest.mark.parametrize("count", [5, 75])
+def test_views_that_may_be_a_mistake(blobs, count):
+    """A view of hardly any sample, and two views without a common sample."""
+    mask = np.arange(150) < count
+    present = np.column_stack([~mask, mask])
+    with pytest.warns(
+        ViewWarning, match="only 5 of 150 samples" if count == 5 else "none of its 75 samples is in another"
+    ):
+        model = mdt.MDTClustering(3).fit(blobs.views, present=present)
+    report = mdt.view_report(model.operators_, labels=model.labels_, t=3)
+    assert not any("redundant" in remark for remark in report.remark)
 
 
 def test_an_operator_set_and_a_mask_are_refused(fitted, has):

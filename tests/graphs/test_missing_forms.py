@@ -249,3 +249,18 @@ class TestNewSamples:
         Y[4] = np.nan
         with pytest.raises(ValueError, match=r"expected every sample in at least one view, got 1 in none .* row 4"):
             check_views_like({"a": Y}, ["a", "b"], "X", Holes())
+
+
+class TestMistakes:
+    def test_labels_that_no_other_view_has(self, X):
+        first = pd.DataFrame(X, index=list("abcdef"))
+        second = pd.DataFrame(X, index=range(6))
+        with pytest.raises(ValueError, match=r"X \(view 0\): expected row labels that another view has too, got none"):
+            check_views([first, second], "X", Holes(align="outer"))
+
+    def test_masks_of_a_frame_are_taken_by_name(self, X):
+        mask = np.array([True, False, True, True, True, True])
+        present = pd.DataFrame({"b": mask, "a": True})
+        first, second = check_views({"a": X, "b": X}, holes=Holes(present))
+        assert samples(first) is None
+        assert samples(second) == [0, 2, 3, 4, 5]

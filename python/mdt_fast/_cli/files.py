@@ -317,18 +317,33 @@ def _align(files: Sequence[Contents]) -> _Alignment:
 
     The order is that of the first file with sample names; samples that others add follow.
     """
-    first = next((file for file in files if file.sample_names is not None), None)
+    named = [file for file in files if file.sample_names is not None]
+    # A file of classes only says nothing about the order, unless no other file has names.
+    first = next((file for file in named if file.views), named[0] if named else None)
     if first is None:
         return _Alignment([None] * len(files), max(map(_n_rows, files)), None)
+    _check_common_names([file for file in named if file.views])
     names = list(first.sample_names or ())
     if first.request.missing != "error":
         known = set(names)
         for file in files:
-            if file.sample_names is not None and file is not first:
+            # A file of classes only adds no samples.
+            if file.sample_names is not None and file is not first and file.views:
                 new = [name for name in file.sample_names if name not in known]
                 names += new
                 known |= set(new)
     return _Alignment([_places(first, names, file) for file in files], len(names), names)
+
+
+def _check_common_names(files: Sequence[Contents]) -> None:
+    """Refuse a file none of whose samples another one has: the names are probably of two kinds."""
+    names = [set(file.sample_names or ()) for file in files]
+    for f, file in enumerate(files):
+        if len(files) > 1 and not any(names[f] & other for o, other in enumerate(names) if o != f):
+            raise FileError(
+                f"{file.request.path}: expected sample names that another file has too, got none, such as "
+                f"{(file.sample_names or [''])[0]!r}"
+            )
 
 
 def _n_rows(file: Contents) -> int:
@@ -353,7 +368,8 @@ def _places(first: Contents, reference: list[str], file: Contents) -> NDArray[np
             raise FileError(f"{expected}: {len(unknown)} are not among them, such as {unknown[0]!r}")
     if len(rows) < len(reference) or len(set(names)) < len(names):
         raise FileError(f"{expected} in another order, in which they cannot be matched because some occur twice")
-    return np.array([rows[name] for name in names], dtype=np.intp)
+    # Only a file of classes has names that are not among those of the samples.
+    return np.array([rows.get(name, -1) for name in names], dtype=np.intp)
 
 
 def _place_labels(file: Contents, places: NDArray[np.intp] | None, n: int) -> NDArray[Any]:
@@ -362,6 +378,7 @@ def _place_labels(file: Contents, places: NDArray[np.intp] | None, n: int) -> ND
     assert labels is not None
     if places is None:
         return labels
+    labels, places = labels[places >= 0], places[places >= 0]
     has = np.zeros(n, dtype=bool)
     has[places] = True
     if has.all():

@@ -73,7 +73,8 @@ def stability(
     parts = halves(to_scipy(own, own.n), seed)
     # A sample without an edge to another sample stays in both halves, which agree on it trivially.
     moves = np.all([half.sum(axis=1) - half.diagonal() > 0 for half in parts], axis=0)
-    if moves.sum() < 2:
+    # The clusters of a view that has few of the samples say nothing.
+    if moves.sum() < 2 or (own.n < ops.n_samples and own.n < 2 * n_clusters):
         return 0.0, 2
     walks = OperatorSet.from_transitions(parts, dtype=ops.dtype, n_jobs=n_jobs)
     with warnings.catch_warnings():

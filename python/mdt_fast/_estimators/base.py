@@ -12,7 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from .._graphs.views import Holes, View, check_views_like, sample_labels
+from .._graphs.row_labels import has_index
+from .._graphs.views import Holes, View, check_views_like, is_named, sample_labels
 from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
 from .inputs import columns_of, given_views, one_matrix, read_views, split_matrix
@@ -136,8 +137,10 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
         name, one = one_matrix(X)
         if one is not None and (self.n_views_in_ == 1 or self.view_slices is not None):
             return split_matrix(self, one, self.view_names_[0] if name is None else name, present, is_new=True)
-        found = check_views_like(X, self.view_names_, "X", Holes(present, self.align))
         by_name = given_views(X, self.view_names_)
+        # Arrays of new samples have no labels to align.
+        is_labelled = any(has_index(view) for view in by_name.values())
+        found = check_views_like(X, self.view_names_, "X", Holes(present, self.align if is_labelled else None))
         for view, width in zip(found, self._widths, strict=True):
             if view.n_samples and view.data.shape[1] != width:
                 raise ValueError(f"X ({view.name}): expected {width} features, got {view.data.shape[1]}")
@@ -154,9 +157,9 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstimator):  # type: ignore[misc]
     """An estimator whose `fit` sets the coordinates `embedding_`."""
 
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
+    def fit_transform(self, X: Any, y: Any = None, *, present: Any = None) -> NDArray[Any]:
         """Fit and return the coordinates of the training samples."""
-        return self._with_labels(self.fit(X, y).embedding_, X)
+        return self._with_labels(self.fit(X, y, present=present).embedding_, X)
 
     def _with_labels(self, coordinates: NDArray[Any], X: Any) -> NDArray[Any]:
         """Return coordinates as a data frame with the row labels of several views, if pandas output is set.
@@ -165,6 +168,10 @@ class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstim
         """
         if _get_output_config("transform", self)["dense"] != "pandas" or isinstance(X, OperatorSet):
             return coordinates
+        if is_named(X):
+            # Rows of aligned frames are in the order of the views of the model.
+            by_name = {str(name): view for name, view in X.items()}
+            X = {name: by_name[name] for name in self.view_names_ if name in by_name}
         index = sample_labels(X, self.align)
         if index is None:
             return coordinates

@@ -19,21 +19,29 @@ from .views import View
 ZERO_ROWS = ("absent", "error", "keep")
 
 
-def without_zero_rows(views: Sequence[View], metrics: Sequence[str], zero_rows: str) -> list[View]:
+def without_zero_rows(views: Sequence[View], metrics: Sequence[str], zero_rows: str, *, least: int = 0) -> list[View]:
     """Return the views without rows of zeros that stand for absent samples.
 
-    These are rows of sparse views and of views with the cosine metric whose samples another view has.
+    These are rows of sparse views and of views with the cosine metric whose samples another view has. A
+    view that would have fewer than `least` samples stays as it is.
     """
     zeros = [
         is_zero_row(view.data) if _counts(view, metric) else None for view, metric in zip(views, metrics, strict=True)
     ]
     if zero_rows == "keep":
+        for view, metric, rows in zip(views, metrics, zeros, strict=True):
+            if metric == "cosine" and rows is not None and rows.any():
+                raise ValueError(
+                    f"zero_rows ({view.name}): expected 'absent' or 'error' with the cosine metric, because rows of "
+                    "zeros have no direction, got 'keep'"
+                )
         return list(views)
     if zero_rows == "error":
         for view, rows in zip(views, zeros, strict=True):
             if rows is not None and (row := first_true(rows)) is not None:
+                sample = row if view.presence is None else int(view.presence.samples[row])
                 raise ValueError(
-                    f"{view.label}: expected rows with a number that is not 0, got only zeros at row {row}"
+                    f"{view.label}: expected rows with a number that is not 0, got only zeros at row {sample}"
                 )
     n = views[0].n_total
     has = np.array([has_samples(view.presence, n) for view in views])
@@ -46,8 +54,7 @@ def without_zero_rows(views: Sequence[View], metrics: Sequence[str], zero_rows: 
         lacking = np.zeros(view.n_samples, dtype=bool)
         if rows is not None:
             lacking = rows & elsewhere[has_samples(view.presence, n)]
-        # A view of zeros only stays as it is.
-        is_changed = lacking.any() and np.count_nonzero(~lacking) > 1
+        is_changed = lacking.any() and np.count_nonzero(~lacking) >= least
         found.append(view.without(lacking, int(lacking.sum())) if is_changed else view)
     return found
 

@@ -40,6 +40,13 @@ def align_frames(pairs: Sequence[tuple[str, Any]], argument: str) -> Aligned:
             raise ValueError(f"{argument} ({name}): expected unique row labels to align, got {label!r} twice")
         if _has_missing(X.index):
             raise ValueError(f"{argument} ({name}): expected a row label for each sample, got a missing one")
+    labels = [set(X.index) for _, X in pairs]
+    for v, (name, _) in enumerate(pairs):
+        if len(pairs) > 1 and not any(labels[v] & other for u, other in enumerate(labels) if u != v):
+            raise ValueError(
+                f"{argument} ({name}): expected row labels that another view has too, got none, such as "
+                f"{next(iter(pairs[v][1].index), None)!r}"
+            )
     index = pairs[0][1].index
     for name, X in pairs[1:]:
         if X.index.nlevels != index.nlevels:

@@ -112,7 +112,8 @@ class Filler:
     def fill(self, own: Matrix | None, known: Matrix, presence: Presence) -> Matrix:
         """Return rows for all samples: `own` for those that the view has, means of `known` for the others.
 
-        A sample from which no step reaches one with features gets the mean of all.
+        A sample from which no step reaches one with features gets the mean of all, and zeros in a
+        sparse view, where a mean would not be sparse.
         """
         mass = self.steps.sum(axis=1)
         reached = sparse.diags_array(1.0 / np.where(mass > 0, mass, 1.0)) @ self.steps

@@ -48,15 +48,16 @@ def compares_directions(view: View) -> bool:
     return bool((rows >= 0).all()) and bool(np.count_nonzero(rows) <= (1 - _ZEROS) * rows.size)
 
 
-def has_lone_zeros(view: View, views: Sequence[View]) -> bool:
-    """Return whether a row holds only zeros, which have no direction, and no other view has its sample."""
+def has_lone_zeros(view: View, views: Sequence[View], zero_rows: str) -> bool:
+    """Return whether a row holds only zeros, which have no direction, and is kept: no other view has its sample."""
     zeros = is_zero_row(view.data)
-    if not zeros.any():
-        return False
+    if zero_rows == "keep" or not zeros.any():
+        return bool(zeros.any())
     elsewhere = np.zeros(view.n_total, dtype=bool)
     for other in views:
         if other is not view:
             has = has_samples(other.presence, other.n_total)
-            has[np.flatnonzero(has)[is_zero_row(other.data)]] = False
+            if compares_directions(other):
+                has[np.flatnonzero(has)[is_zero_row(other.data)]] = False
             elsewhere |= has
     return not bool(elsewhere[np.flatnonzero(has_samples(view.presence, view.n_total))[zeros]].all())

@@ -103,8 +103,7 @@ class TrainingView:
     @property
     def n_features(self) -> int:
         """Number of features of a sample, as the user gives it."""
-        means = None if self.scaling is None else self.scaling.deviations
-        return int(self.data.shape[1]) if means is None else len(means)
+        return int(self.data.shape[1]) if self.scaling is None else self.scaling.n_features
 
     def __copy__(self) -> TrainingView:
         """Return the same object, which is immutable."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .readable import check_readable, read_array
+from .readable import check_readable, has_columns, read_array
 
 
 @dataclass(frozen=True)
@@ -52,22 +52,21 @@ def has_samples(presence: Presence | None, n: int) -> NDArray[np.bool_]:
     return np.ones(n, dtype=bool) if presence is None else presence.mask()
 
 
-def check_masks(present: Any, names: Sequence[str], sizes: Sequence[int | None]) -> list[NDArray[np.bool_] | None]:
+def check_masks(present: Any, names: Sequence[str]) -> list[NDArray[np.bool_] | None]:
     """Return the mask of each view: True for samples that it has; None for all.
 
     Parameters
     ----------
-    present : None, (N, V) array, or list, tuple or dict of (N,) arrays or None
-        The masks.
+    present : None, (N, V) array, data frame, or list, tuple or dict of (N,) arrays or None
+        The masks; columns of a data frame have the names of the views.
     names : sequence of str
         Names of the views.
-    sizes : sequence of int or None
-        Number of rows of each view; None if it is not known.
     """
     if present is None:
         return [None] * len(names)
-    if isinstance(present, Mapping):
-        by_name = {str(name): mask for name, mask in present.items()}
+    if isinstance(present, Mapping) or has_columns(present):
+        names_given = present if isinstance(present, Mapping) else present.columns
+        by_name = {str(name): present[name] for name in names_given}
         unknown = [name for name in by_name if name not in names]
         if unknown:
             raise ValueError(f"present: expected names among {list(names)}, got {unknown[0]!r}")
@@ -84,22 +83,22 @@ def check_masks(present: Any, names: Sequence[str], sizes: Sequence[int | None])
         masks = list(table.T)
     if len(masks) != len(names):
         raise ValueError(f"present: expected one mask for each of {len(names)} views, got {len(masks)}")
-    return [_check_mask(mask, name, size) for mask, name, size in zip(masks, names, sizes, strict=True)]
+    return [_check_mask(mask, name) for mask, name in zip(masks, names, strict=True)]
 
 
 def _is_flat(values: list[Any] | tuple[Any, ...]) -> bool:
     return all(isinstance(value, (bool, np.bool_)) for value in values)
 
 
-def _check_mask(mask: Any, name: str, size: int | None) -> NDArray[np.bool_] | None:
+def _check_mask(mask: Any, name: str) -> NDArray[np.bool_] | None:
     if mask is None:
         return None
     check_readable(mask, f"present ({name})", "a mask of booleans")
     array = read_array(mask, f"present ({name})")
     if array.dtype != bool:
         raise TypeError(f"present ({name}): expected booleans, True for samples that the view has, got {array.dtype}")
-    if array.ndim != 1 or (size is not None and len(array) != size):
-        raise ValueError(f"present ({name}): expected shape ({size},), one for each row, got {array.shape}")
+    if array.ndim != 1:
+        raise ValueError(f"present ({name}): expected a 1-D array, one boolean for each row, got shape {array.shape}")
     return array
 
 

@@ -32,9 +32,12 @@ class ViewScaling:
         The function of the user, which gets a matrix of samples.
     leading : tuple of int
         The columns for which "auto" chose "standard".
+    n_features : int
+        Number of columns before the scaling.
     """
 
     name: str
+    n_features: int
     means: NDArray[np.float64] | None = None
     deviations: NDArray[np.float64] | None = None
     function: Callable[[Any], Any] | None = None
@@ -84,22 +87,31 @@ def find_scaling(scale: Any, view: View, metric: str) -> ViewScaling | None:
         if found is None:
             return None
         scale, leading = "standard", tuple(found)
+    n, d = view.data.shape
     if isinstance(scale, str):
         if scale == "unit":
-            return ViewScaling("unit")
+            return ViewScaling("unit", d)
         columns, means, variances = moments(view.data)
-        deviations = np.ones(view.data.shape[1])
-        positive = (variances > 0) & np.isfinite(variances)
-        deviations[columns[positive]] = np.sqrt(variances[positive])
-        return ViewScaling("standard", None if sparse.issparse(view.data) else means, deviations, leading=leading)
+        if not np.isfinite(variances).all():
+            raise ValueError(f"scale ({view.name}): expected columns whose variance is finite, got larger numbers")
+        # The variance of a constant column is not 0 but rounded.
+        rounding = np.finfo(np.float64).eps
+        is_constant = variances <= n * rounding * variances + (n * means * rounding) ** 2
+        deviations = np.ones(d)
+        deviations[columns[~is_constant]] = np.sqrt(variances[~is_constant])
+        return ViewScaling("standard", d, None if sparse.issparse(view.data) else means, deviations, leading=leading)
     if hasattr(scale, "fit") and hasattr(scale, "transform"):
         transformer = copy.deepcopy(scale).fit(view.data)
-        return ViewScaling(type(scale).__name__, function=transformer.transform)
-    return ViewScaling(getattr(scale, "__name__", type(scale).__name__), function=scale)
+        return ViewScaling(type(scale).__name__, d, function=transformer.transform)
+    return ViewScaling(getattr(scale, "__name__", type(scale).__name__), d, function=scale)
 
 
 def check_scale(scale: Any, name: str) -> Any:
     """Return `scale` if it is one of the names, None, a function or a transformer."""
+    if isinstance(scale, type):
+        raise TypeError(
+            f"scale ({name}): expected a transformer, got the class {scale.__name__}; {scale.__name__}() makes one"
+        )
     if scale is None or callable(scale) or (hasattr(scale, "fit") and hasattr(scale, "transform")):
         return scale
     if not isinstance(scale, str) or scale not in SCALES:

@@ -30,7 +30,7 @@ class ViewSettings:
     anisotropy: float
     scale: Any = None
 
-    def check(self, view: View, views: Sequence[View]) -> "ViewSettings":
+    def check(self, view: View, views: Sequence[View], zero_rows: str) -> "ViewSettings":
         """Return the settings for one of the `views`, or raise before any distance of it is computed."""
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, KERNELS)
@@ -41,7 +41,7 @@ class ViewSettings:
             # A graph that was given has its distances, and the correlation kernel its metric.
             is_free = is_search(self.neighbors) and self.kernel != "correlation"
             metric = "cosine" if is_free and compares_directions(view) else "euclidean"
-            if metric == "cosine" and has_lone_zeros(view, views):
+            if metric == "cosine" and has_lone_zeros(view, views, zero_rows):
                 # Distances of rows of unit length order samples as the cosine does, and rows of zeros have some.
                 metric, scale = "euclidean", "unit" if isinstance(scale, str) and scale == "auto" else scale
         anisotropy = check_number("anisotropy", self.anisotropy)
@@ -82,14 +82,14 @@ class ViewSettings:
         return min(max(math.floor(log) - 1 if published else math.ceil(log), 1), n_samples - 1)
 
 
-def check_settings(views: Sequence[View], **arguments: Any) -> list[ViewSettings]:
+def check_settings(views: Sequence[View], zero_rows: str, **arguments: Any) -> list[ViewSettings]:
     """Return the settings of each view; an argument has one value, or one for each view."""
     names = [view.name for view in views]
     settings = [
         ViewSettings(**{name: _of_view(name, value, v, names) for name, value in arguments.items()})
         for v in range(len(views))
     ]
-    return [each.check(view, views) for each, view in zip(settings, views, strict=True)]
+    return [each.check(view, views, zero_rows) for each, view in zip(settings, views, strict=True)]
 
 
 def _of_view(name: str, value: Any, v: int, names: list[str]) -> Any:

@@ -92,6 +92,9 @@ def check_views(Xs: Any, argument: str = "Xs", holes: Holes | None = None) -> li
     if not pairs:
         raise ValueError(f"{argument}: expected at least one view, got none")
     check_names([name for name, _ in pairs], argument)
+    if holes is not None and is_multimodal(Xs):
+        # The cells of a MuData are aligned already.
+        holes = replace(holes, align=None)
     views = _check_pairs(pairs, argument, holes)
     for view in views:
         check_samples(view)
@@ -180,7 +183,7 @@ def _check_pairs(pairs: Sequence[tuple[str, Any]], argument: str, holes: Holes |
     if holes is not None and holes.align is not None:
         return _check_aligned(pairs, argument, holes)
     # The masks are needed before the rows are read, so the numbers of rows are compared afterwards.
-    masks = check_masks(None if holes is None else holes.present, [name for name, _ in pairs], [None] * len(pairs))
+    masks = check_masks(None if holes is None else holes.present, [name for name, _ in pairs])
     views = []
     for (name, X), mask in zip(pairs, masks, strict=True):
         # A View has been checked before, and names the argument of its user.

@@ -158,10 +158,10 @@ default="euclidean"
     threads = n_threads(n_jobs)
     seed = check_seed(0 if random_state is None else random_state)
     settings = check_settings(
-        views, n_neighbors=n_neighbors, kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize,
+        views, zero_rows, n_neighbors=n_neighbors, kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize,
         neighbors=neighbors, metric=metric, anisotropy=anisotropy, scale=scale,
     )  # fmt: skip
-    views = without_zero_rows(views, [each.metric for each in settings], zero_rows)
+    views = without_zero_rows(views, [each.metric for each in settings], zero_rows, least=2)
     scalings = [find_scaling(each.scale, view, each.metric) for view, each in zip(views, settings, strict=True)]
     views = [view if each is None else each.apply(view) for view, each in zip(views, scalings, strict=True)]
     if isinstance(joint, str):

@@ -226,8 +226,7 @@ def _warnings_of(m: MemberReport, n_samples: int) -> list[str]:
         found.append(f"{m.name}: {m.n_isolated} of {m.n_present or n_samples} samples are isolated")
     if m.n_zero:
         found.append(
-            f"{m.name}: {m.n_zero} of {n_samples} samples have only zeros, and the view lacks them; zero_rows='keep' "
-            "compares them"
+            f"{m.name}: {m.n_zero} of {n_samples} samples have only zeros, and the view lacks them (zero_rows)"
         )
     if m.n_duplicates:
         found.append(f"{m.name}: {m.n_duplicates} of {m.n_present or n_samples} samples coincide with another")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # A walk whose mean self-probability is at least this large hardly moves.
 NEAR_IDENTITY: Final = 0.99
+# A view that has a smaller share of the samples may be a mistake.
+_FEW_SAMPLES = 0.05
 # Fewer samples that coincide with all their neighbours are no finding.
 _COINCIDING_SHARE = 0.02
 
@@ -58,7 +60,7 @@ def data_findings(operators: OperatorSet, view: int) -> list[str]:
     if training is None:
         return []
     n = training.data.shape[0]
-    found = []
+    found = _few_samples(operators, view)
     coinciding = int(np.count_nonzero(training.radii == 0))
     if coinciding > _COINCIDING_SHARE * n:
         found.append(
@@ -79,6 +81,20 @@ def data_findings(operators: OperatorSet, view: int) -> list[str]:
             share = _share(leading, training.data.shape[1])
             found.append(f"{name}: {share}; if their units differ, scale them (scale='standard')")
     return found
+
+
+def _few_samples(operators: OperatorSet, view: int) -> list[str]:
+    """Return a finding on a view that has hardly any sample, or none that another given view has."""
+    present = operators.present[:, : len(operators.given_names)]
+    name, n = operators.names[view], operators.n_samples
+    if view == operators.joint or present[:, view].all():
+        return []
+    count = int(present[:, view].sum())
+    if count < _FEW_SAMPLES * n:
+        return [f"{name}: it has only {count} of {n} samples; masks are True for samples that a view has"]
+    if present[present[:, view]].sum() == count:
+        return [f"{name}: none of its {count} samples is in another view, so nothing connects them with the others"]
+    return []
 
 
 def _share(leading: Sequence[int], n_columns: int) -> str:

@@ -68,7 +68,7 @@ def impute(W: Trajectory, view: int | str) -> Imputation:
     if training is None:
         raise ValueError(f"view: expected one built from features, got {names[index]!r}, a given matrix or graph")
     if training.presence is None:
-        return Imputation(np.empty((0, training.n_features)), np.empty(0, dtype=np.intp), np.empty(0))
+        return Imputation(np.empty((0, training.data.shape[1])), np.empty(0, dtype=np.intp), np.empty(0))
     X, has = training.data, training.presence.samples
     lacking = training.presence.lacking().astype(np.intp)
     n, d = ops.n_samples, X.shape[1]

@@ -245,7 +245,8 @@ class OperatorSet:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the attributes and make the native set."""
-        self.__dict__.update(state)
+        # Sets of earlier versions have all samples in every view.
+        self.__dict__.update({"_presences": [None] * state.get("n_views", 0), "absent": "borrow", **state})
         self.native = self._make_native()
 
     @property

@@ -71,8 +71,10 @@ def findings_of(report: ViewReport, *, degenerate: bool) -> list[str]:
 def _twin(report: ViewReport, view: int) -> str | None:
     """Return the name of the given view with the same own clusters, if there is one."""
     others = [other for other in range(len(report.names)) if other not in (view, report.joint)]
-    nearest = max(others, key=lambda other: report.agreement[view, other], default=None)
-    if nearest is None or report.agreement[view, nearest] < _REDUNDANT:
+    # nan for views that have too few common samples to be compared.
+    agreement = np.nan_to_num(report.agreement[view], nan=-1.0)
+    nearest = max(others, key=lambda other: agreement[other], default=None)
+    if nearest is None or agreement[nearest] < _REDUNDANT:
         return None
     return report.names[nearest]
 

@@ -255,6 +255,10 @@ def view_report(
     for view in everything:
         for other in range(view):
             both = has[view] & has[other]
+            if both.sum() < min(2 * k, len(codes)):
+                # Too few common samples to be compared.
+                agreement[view, other] = agreement[other, view] = np.nan
+                continue
             agreement[view, other] = agreement[other, view] = _agreement(own[view][both], own[other][both])
     stay, members = stay_of(ops, codes), ops.check(warn=False).members[: ops.n_views]
     report = ViewReport(

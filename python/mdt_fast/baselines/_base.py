@@ -88,17 +88,20 @@ class Baseline(Embedder):
         """Return the coordinates of the samples."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, present: Any = None) -> Self:
         """Embed the samples, and cluster them if `n_clusters` is given.
 
         Parameters
         ----------
         X : list, tuple or dict of 2-D arrays, sparse matrices or DataFrames; or one such array; \
 or OperatorSet
-            The views. Rows are the same samples in every view. The graph parameters do not apply to
-            an OperatorSet.
+            The views. Rows are the same samples in every view; rows of NaN are samples that a view
+            lacks, which methods that need a reversible walk refuse. The graph parameters do not
+            apply to an OperatorSet.
         y : None, default=None
             Not used.
+        present : as for :func:`build_operators`, default=None
+            Which samples each view has.
 
         Returns
         -------
@@ -114,7 +117,7 @@ or OperatorSet
         clusters = None
         if self.n_clusters is not None:
             clusters = check_integer("n_clusters", self.n_clusters, minimum=1)
-        self.operators_ = self._build(X)
+        self.operators_ = self._build(X, present)
         warn_of_data(self.operators_)
         if clusters is not None:
             check_integer("n_clusters", clusters, minimum=1, maximum=self.operators_.n_samples)
