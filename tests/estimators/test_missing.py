@@ -242,6 +242,12 @@ class TestScale:
         model = mdt.MDTClustering(3, scale=["unit", None]).fit(blobs.views)
         assert model.scales_ == {"view 0": "unit", "view 1": None}
 
+    def test_errors_of_functions_and_transformers_name_the_argument(self, blobs):
+        with pytest.raises(ValueError, match=r"scale \(view 0\): expected a function of a matrix of samples, got: int"):
+            mdt.build_operators([sparse.csr_array(blobs.views[0])], scale=int)
+        with pytest.raises(ValueError, match=r"scale \(view 0\): expected a transformer that fits the view, got: "):
+            mdt.build_operators([sparse.csr_array(blobs.views[0])], scale=StandardScaler())
+
     @pytest.mark.parametrize("scale", ["robust", 3])
     def test_refused(self, scale, blobs):
         with pytest.raises(ValueError, match=r"scale \(view 0\): expected None, 'auto'"):

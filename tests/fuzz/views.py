@@ -31,13 +31,13 @@ def numbers(draw: Draw, n: int, d: int) -> NDArray[np.float64]:
     if kind == "clusters":
         X += 6.0 * rng.normal(size=(draw.n_clusters, d))[np.arange(n) % draw.n_clusters]
     elif kind == "duplicates":
-        X = X[rng.integers(0, max(2, n // 3), n)]
+        X = X[rng.integers(0, min(n, max(2, n // 3)), n)] if n else X
     elif kind == "grid":
         X = np.round(X)
     elif kind == "constant column":
         X[:, 0] = 7.0
     elif kind == "far sample":
-        X[-1] += 1e6
+        X[-1:] += 1e6
     elif kind == "far clusters":
         X[: n // 2] += 1e8
     elif kind == "huge":

@@ -101,7 +101,10 @@ def find_scaling(scale: Any, view: View, metric: str) -> ViewScaling | None:
         deviations[columns[~is_constant]] = np.sqrt(variances[~is_constant])
         return ViewScaling("standard", d, None if sparse.issparse(view.data) else means, deviations, leading=leading)
     if hasattr(scale, "fit") and hasattr(scale, "transform"):
-        transformer = copy.deepcopy(scale).fit(view.data)
+        try:
+            transformer = copy.deepcopy(scale).fit(view.data)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"scale ({view.name}): expected a transformer that fits the view, got: {error}") from error
         return ViewScaling(type(scale).__name__, d, function=transformer.transform)
     return ViewScaling(getattr(scale, "__name__", type(scale).__name__), d, function=scale)
 
@@ -122,7 +125,11 @@ def check_scale(scale: Any, name: str) -> Any:
 
 def _call(function: Callable[[Any], Any], X: Matrix, view: View) -> Matrix:
     argument = f"scale ({view.name})"
-    scaled = check_matrix(function(X.copy()), f"{argument}: what the function returned")
+    try:
+        returned = function(X.copy())
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{argument}: expected a function of a matrix of samples, got: {error}") from error
+    scaled = check_matrix(returned, f"{argument}: what the function returned")
     if scaled.shape[0] != X.shape[0]:
         raise ValueError(f"{argument}: expected a function that returns {X.shape[0]} rows, got {scaled.shape[0]}")
     return scaled if scaled.dtype in (np.float32, np.float64) else scaled.astype(np.float64)

@@ -11,7 +11,7 @@
 use bytemuck::Zeroable;
 
 use crate::ground::available::available_bytes;
-use crate::ground::{idle, reserve};
+use crate::ground::idle;
 use crate::{Error, Result};
 
 /// Requests of at least this size are compared with the available memory, which takes about 0.1 ms.
@@ -45,10 +45,8 @@ pub fn copy<T: Copy>(elements: &[T]) -> Result<Vec<T>> {
     Ok(vector)
 }
 
-/// Checks that `len` elements fit into the memory and returns their bytes. While the reserve is in
-/// use nothing fits: what is left of it is for small requests.
+/// Checks that `len` elements fit into the memory and returns their bytes.
 pub(crate) fn check_available<T>(len: usize) -> Result<u64> {
-    reserve::check()?;
     let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
     require(bytes).map(|()| bytes)
 }
