@@ -66,10 +66,10 @@ def read_views(estimator: MultiViewEstimator, X: Any, present: Any) -> dict[str,
 
 
 def given_views(X: Any, names: list[str]) -> dict[str, Any]:
-    """Return the views as the user gave them, by name."""
-    if is_multimodal(X):
-        return {}
-    return {str(key): view for key, view in X.items()} if is_named(X) else dict(zip(names, X, strict=True))
+    """Return the views as the user gave them, by name; those of a list or tuple by their order."""
+    if is_named(X):
+        return {str(key): view for key, view in X.items()}
+    return dict(zip(names, X, strict=False)) if isinstance(X, (list, tuple)) else {}
 
 
 def split_matrix(

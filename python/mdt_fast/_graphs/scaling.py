@@ -111,7 +111,7 @@ def find_scaling(scale: Any, view: View, metric: str) -> ViewScaling | None:
 
 def check_scale(scale: Any, name: str) -> Any:
     """Return `scale` if it is one of the names, None, a function or a transformer."""
-    if isinstance(scale, type):
+    if isinstance(scale, type) and hasattr(scale, "fit"):
         raise TypeError(
             f"scale ({name}): expected a transformer, got the class {scale.__name__}; {scale.__name__}() makes one"
         )
