@@ -340,9 +340,10 @@ def _average(
     for v, has in enumerate(ops.present.T):
         # A view judges the samples that it has.
         given = ops._present_transition(v) if rows is None else rows[v]
-        known, own = np.unique(codes[has] if rows is None else codes, return_inverse=True)
-        can_judge = 2 <= len(known) < len(own)
-        scores[v] = score(given, own.astype(np.uint32), len(known), n_threads=threads) if can_judge else np.nan
+        own = codes if rows is not None or has.all() else np.unique(codes[has], return_inverse=True)[1]
+        n_labels = int(own.max()) + 1
+        can_judge = 2 <= n_labels < len(own)
+        scores[v] = score(given, own.astype(np.uint32), n_labels, n_threads=threads) if can_judge else np.nan
     if per_view:
         return scores
     # A view of weight 0 does not count, even if its score is not finite.
