@@ -146,6 +146,17 @@ def test_borrowing_walks_are_not_reversible():
         mdt.embed(stays.trajectory([0, 0]), 2, decomposition="eigen")
 
 
+def test_samples_to_which_no_walk_returns_count_nothing():
+    """Repeated steps of a view end among its own samples, whatever the number of passes."""
+    views, has = random_views(3, n=30, n_views=2)
+    ops = mdt.build_operators(with_nan(views, has), n_neighbors=4)
+    W = ops.trajectory([1] * 4)
+    np.testing.assert_array_equal(W.stationary_distribution()[~has[:, 1]], 0.0)
+    assert np.isfinite(W.diffusion_distances(range(30), weighting="stationary")).all()
+    with pytest.raises(ValueError, match="weighting: expected 'uniform', because the stationary distribution is 0"):
+        mdt.embed(W, 2, weighting="stationary")
+
+
 class TestScores:
     def test_each_view_judges_the_samples_that_it_has(self):
         blobs = mdt.datasets.make_multiview_blobs(120, n_clusters=3, random_state=0)

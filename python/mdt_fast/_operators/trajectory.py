@@ -258,7 +258,11 @@ class Trajectory(_MatrixFree):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return found.distribution
+        pi = found.distribution
+        if self.operators.has_absences:
+            # No walk returns to a sample that all its views lack; the iteration leaves tiny numbers there.
+            pi = np.where(pi > np.finfo(np.float64).eps * pi.max(), pi, 0.0)
+        return pi
 
     def diffusion_distances(self, rows: Any, weighting: str = "stationary") -> NDArray[np.float64]:
         """Return the diffusion distances between chosen samples, without forming W.
@@ -283,8 +287,8 @@ class Trajectory(_MatrixFree):
         inverse = None
         if weighting == "stationary":
             pi = self.stationary_distribution()
-            # A sample at which no walk ends contributes 0 / 0, which counts as 0.
-            inverse = np.divide(1.0, pi, out=np.zeros_like(pi), where=pi > 0)
+            # A sample at which no walk ends contributes 0 / 0, which counts as 0; so does one whose inverse overflows.
+            inverse = np.divide(1.0, pi, out=np.zeros_like(pi), where=pi > np.finfo(np.float64).tiny)
         return self.operators.native.diffusion_distances(self.weights, chosen, inverse, self._threads)
 
     @cached_property

@@ -68,7 +68,8 @@ class ViewReport:
         What is wrong with the labels as a whole: they are degenerate, a view alone has clusters with a
         higher score, or they ignore stable clusters of a view.
     agreement : (V, V) array
-        Adjusted mutual information between the views' own clusters.
+        Adjusted mutual information between the views' own clusters; nan for views with too few common
+        samples.
     labels : (N,) array
         Labels with which the views were compared.
     t : int
