@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._graphs.presence import Presence, has_samples
-from .._graphs.views import Matrix, View
+from .._graphs.views import Matrix, View, in_no_view
 from .._support.text import printable
 from .readers import READERS
 from .readers.request import MISSING, PICKLE_ADVICE, Contents, FileError, Request, SampleCount, format_names
@@ -194,7 +194,7 @@ def read_views(
 
 def _check_holes(views: Mapping[str, View], sample_names: list[str] | None) -> None:
     """Refuse a sample that no view has."""
-    nowhere = ~np.any([has_samples(view.presence, view.n_total) for view in views.values()], axis=0)
+    nowhere = in_no_view(list(views.values()))
     if nowhere.any():
         first = int(nowhere.argmax())
         which = f"row {first}" if sample_names is None else repr(sample_names[first])

@@ -90,19 +90,15 @@ def borrow(rows: Sequence[sparse.csr_array], presences: Sequence[Presence | None
     """Return placed rows with the mean of the other views' rows in place of empty ones."""
     if all(presence is None for presence in presences):
         return list(rows)
-    return [borrow_in(own, presence, rows, presences) for own, presence in zip(rows, presences, strict=True)]
+    lent = lent_rows(rows, presences)
+    return [borrow_in(own, presence, lent) for own, presence in zip(rows, presences, strict=True)]
 
 
-def borrow_in(
-    own: sparse.csr_array,
-    presence: Presence | None,
-    rows: Sequence[sparse.csr_array],
-    presences: Sequence[Presence | None],
-) -> sparse.csr_array:
-    """Return the rows of one view with means of the rows of all views in place of empty ones."""
+def borrow_in(own: sparse.csr_array, presence: Presence | None, lent: sparse.csr_array) -> sparse.csr_array:
+    """Return the rows of one view with the lent ones in place of empty ones."""
     if presence is None:
         return own
-    found = sparse.csr_array(own + _only(lent_rows(rows, presences), presence.lacking()))
+    found = sparse.csr_array(own + _only(lent, presence.lacking()))
     found.sort_indices()
     return found
 

@@ -135,11 +135,16 @@ def check_views_like(given: Any, names: Sequence[str], argument: str, holes: Hol
     return found
 
 
+def in_no_view(views: Sequence[View]) -> NDArray[np.bool_]:
+    """Return which samples no view has."""
+    if any(view.presence is None for view in views):
+        return np.zeros(views[0].n_total, dtype=bool)
+    return np.asarray(~np.any([has_samples(view.presence, view.n_total) for view in views], axis=0))
+
+
 def check_present(views: Sequence[View], argument: str) -> None:
     """Raise ValueError for a sample that no view has."""
-    if any(view.presence is None for view in views):
-        return
-    nowhere = ~np.any([has_samples(view.presence, view.n_total) for view in views], axis=0)
+    nowhere = in_no_view(views)
     if (sample := first_true(nowhere)) is not None:
         count = int(nowhere.sum())
         raise ValueError(

@@ -287,7 +287,8 @@ class OperatorSet:
         They share memory with the set, except those of views that lack samples and borrow rows, which are made
         at each access.
         """
-        return tuple(self.walk_matrix(v) for v in range(self.n_views))
+        lent = self._lent_rows() if any(map(self._borrows, range(self.n_views))) else None
+        return tuple(self._walk_matrix(v, lent) for v in range(self.n_views))
 
     @property
     def affinities(self) -> tuple[sparse.csr_array, ...]:
@@ -323,20 +324,32 @@ class OperatorSet:
         """
         index = check_integer("index", index, minimum=-len(self.transitions), maximum=len(self.transitions) - 1)
         index %= len(self.transitions)
-        stored = to_scipy(self.transitions[index], self.n_samples)
-        if self.absent != "borrow" or index >= self.n_views or self._presences[index] is None:
-            return stored
+        return self._walk_matrix(index, self._lent_rows() if self._borrows(index) else None)
+
+    def _walk_matrix(self, index: int, lent: sparse.csr_array | None) -> sparse.csr_array:
+        """Return a stored walk; `lent` are the rows that it may borrow, None if no walk does."""
         from .._graphs.absence import borrow_in
+
+        stored = to_scipy(self.transitions[index], self.n_samples)
+        if lent is None or not self._borrows(index):
+            return stored
+        return freeze(borrow_in(stored, self._presences[index], lent).astype(self.dtype))
+
+    def _lent_rows(self) -> sparse.csr_array:
+        """Return the rows that the given views lend to a view that lacks a sample."""
+        from .._graphs.absence import lent_rows
 
         n_given = len(self.given_names)
         lenders = [to_scipy(each, self.n_samples) for each in self.transitions[:n_given]]
-        found = borrow_in(stored, self._presences[index], lenders, self._presences[:n_given])
-        return freeze(found.astype(self.dtype))
+        return lent_rows(lenders, self._presences[:n_given])
+
+    def _borrows(self, index: int) -> bool:
+        """Return whether a stored walk borrows rows of others."""
+        return self.absent == "borrow" and index < self.n_views and self._presences[index] is not None
 
     def _is_reversible(self, index: int) -> bool:
         """Return whether a stored walk has a symmetric affinity; one that borrows rows has none."""
-        borrows = self.absent == "borrow" and index < self.n_views and self._presences[index] is not None
-        return not borrows and self.transitions[index].degrees is not None
+        return not self._borrows(index) and self.transitions[index].degrees is not None
 
     def _present_transition(self, view: int) -> _core.Transition:
         """Return the walk of a base view among the samples that it has, in their order."""
