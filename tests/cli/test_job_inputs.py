@@ -224,3 +224,12 @@ def test_a_file_name_that_is_not_utf_8(folder):
     assert (done.returncode, done.stderr) == (0, b"")
     assert "caf\\udce9.npz" in read_report("out")
     assert names_in("out") == CLUSTER_FILES
+
+
+def test_the_published_preset_knows_one_metric_and_no_scaling(run, folder):
+    rng = np.random.default_rng(0)
+    counts = np.where(rng.random((60, 30)) < 0.2, rng.integers(1, 9, size=(60, 30)), 0) + np.eye(60, 30)
+    np.save("counts.npy", counts)
+    argv = ["cluster", "counts.npy", "-n", 3, "--t", 2, "--strategy", "mean", "--no-report", "--json"]
+    assert json.loads(run(*argv).out)["metrics"] == {"counts": "cosine"}
+    assert json.loads(run(*argv, "--preset", "published").out)["metrics"] == {"counts": "euclidean"}

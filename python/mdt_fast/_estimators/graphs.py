@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from .._search.scoring import Scoring
@@ -23,14 +23,17 @@ class GraphParameters:
     kernel: Any = "auto"
     anisotropy: Any = "auto"
     joint: Any = "auto"
+    metric: Any = "auto"
+    scale: Any = "auto"
 
     def resolve(
         self, strategy: Any, *, preset: str | None, n_samples: int, n_clusters: Any, quality: Any
     ) -> dict[str, Any]:
         """Return the parameters with the values that "auto" stands for.
 
-        They are those of the strategy, and the defaults of :func:`build_operators` with a preset. A
-        quality that scores features has them for the given views only, so it excludes a joint view.
+        They are those of the strategy, and the defaults of :func:`build_operators` with a preset, which
+        knows one metric and no scaling. Without a preset, "auto" stays for metric and scale, which depend on
+        the views. A quality that scores features has them for the given views only, so it excludes a joint view.
         """
         used = Strategy if preset is not None else make_strategy(strategy)
         default: dict[str, Any] = {
@@ -38,6 +41,8 @@ class GraphParameters:
             "kernel": used.kernel,
             "anisotropy": used.anisotropy,
             "joint": "auto" if used.joint and Scoring.of(quality).features is None else False,
+            "metric": "auto" if preset is None else "euclidean",
+            "scale": "auto" if preset is None else None,
         }
         return {name: default[name] if is_auto(value) else value for name, value in vars(self).items()}
 
@@ -57,7 +62,7 @@ def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
 
 def view_parameters(given: Mapping[str, Any]) -> GraphParameters:
     """Return the parameters among those of an estimator or of a command."""
-    return GraphParameters(**{name: given[name] for name in ("n_neighbors", "kernel", "anisotropy", "joint")})
+    return GraphParameters(**{each.name: given[each.name] for each in fields(GraphParameters)})
 
 
 def is_auto(value: Any) -> bool:

@@ -124,13 +124,9 @@ class SearchEstimator(MultiViewEstimator):
             n_clusters=self.n_clusters,
             quality=self.quality,
         )
-        self.graph_parameters_ = resolved
-        # The code behind the published figures knows one metric, and no scaling.
-        free = {"metric": self.metric, "scale": self.scale}
-        plain = {"metric": "euclidean", "scale": None}
-        if self.preset is not None:
-            free = {name: plain[name] if is_auto(value) else value for name, value in free.items()}
-        return {**resolved, **free}
+        # The metric and the scaling of each view are in `metrics_` and `scales_`.
+        self.graph_parameters_ = {name: value for name, value in resolved.items() if name not in ("metric", "scale")}
+        return resolved
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
