@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import datasets, plot, quality, strategies
 from ._clusters.k_means import KMeansResult, k_means
+from ._clusters.leiden import leiden
 from ._clusters.n_clusters import ClusterSelection, select_n_clusters
 from ._core import DEBUG_BUILD, __version__
+from ._fusion.fused_graph import FusedGraph, fused_graph
 from ._geometry.embedding import Embedding, embed
 from ._geometry.time import TimeSelection, select_time
 from ._graphs.approximate import ApproximateNeighbors
@@ -45,11 +47,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MDT", "ApproximateNeighbors", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
-    "DegenerateClustersWarning", "Embedding", "KMeansResult", "MDTClustering", "OperatorSet", "OperatorWarning",
-    "RemoteSamplesWarning", "Scoring", "SearchProgress", "SearchResult", "TimeSelection", "TimeSelectionWarning",
-    "Trajectory", "ViewReport", "ViewWarning", "__version__", "baselines", "build_operators", "datasets", "embed",
-    "k_means", "nearest_neighbors", "plot", "quality", "search", "select_n_clusters", "select_time", "strategies",
-    "study", "view_report",
+    "DegenerateClustersWarning", "Embedding", "FusedGraph", "KMeansResult", "MDTClustering", "OperatorSet",
+    "OperatorWarning", "RemoteSamplesWarning", "Scoring", "SearchProgress", "SearchResult", "TimeSelection",
+    "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning", "__version__", "baselines", "build_operators",
+    "datasets", "embed", "fused_graph", "k_means", "leiden", "nearest_neighbors", "plot", "quality", "search",
+    "select_n_clusters", "select_time", "strategies", "study", "view_report",
 ]  # fmt: skip
 
 # These modules import scikit-learn, which takes longer than the rest of the package. They are

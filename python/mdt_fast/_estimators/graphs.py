@@ -50,13 +50,16 @@ class GraphParameters:
 def neighbors_by_size(n_samples: int, n_clusters: Any) -> int:
     """Return the number of neighbours for clusters of a known mean size.
 
-    It is an eighth of the mean size of a cluster, but at most 15 and at least ``ceil(ln N)``; half as
-    many again as ``ceil(ln N)`` if the number of clusters is not known, but at most 15.
+    It is an eighth of the mean size of a cluster, but at most 15 and at least ``ceil(ln N)``. If the number of
+    clusters is to be chosen ("auto") it is half as many again as ``ceil(ln N)``, but at most 15; if no number is
+    used (None) it is 15.
     """
     least = max(math.ceil(math.log(n_samples)), 1)
     is_known = is_integer(n_clusters) and int(n_clusters) > 1
     # More clusters than samples are refused where clusters are made.
     wanted = _SHARE_OF_CLUSTER * n_samples / min(int(n_clusters), n_samples) if is_known else 1.5 * least
+    if n_clusters is None:
+        wanted = _MOST
     return min(max(math.ceil(min(wanted, _MOST)), least), n_samples - 1)
 
 

@@ -12,9 +12,12 @@ from sklearn.base import ClusterMixin
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
+from .._clusters.confidence import neighbor_support
 from .._clusters.new_samples import labels_at, memberships_at
 from .._geometry.embedding import WEIGHTINGS
 from .._graphs.views import sample_labels
+from .._fusion.fused_graph import FusedGraph
+from .._operators.build import with_neighbors
 from .._operators.data_checks import warn_of_data
 from .._operators.imputation import Imputation, impute
 from .._operators.operator_set import MAX_POWER, OperatorSet
@@ -26,7 +29,7 @@ from .._support.warnings import DegenerateClustersWarning, warn_user
 from .base import InductiveEmbedder, MultiViewEstimator
 from .graphs import is_auto, view_parameters
 from .inputs import refuse_views_as_y
-from .pipeline import Fit, FitSettings, fit_operators
+from .pipeline import Fit, FitSettings, fit_operators, graph_of
 
 # Members that can be added to the walks of the views by name.
 _MEMBERS: dict[str, Callable[[OperatorSet], OperatorSet]] = {
@@ -95,6 +98,27 @@ class SearchEstimator(MultiViewEstimator):
         self.search_history_ = found.result.history
         self.t_ = found.result.t or len(self.trajectory_)
         return found
+
+    def fused_graph(self, n_neighbors: int | None = None) -> FusedGraph:
+        """Return one sparse graph of all views, for tools that read neighbour graphs.
+
+        Connectivities and distances are symmetric SciPy matrices, see :func:`mdt_fast.fused_graph`. The views
+        have the weights that they have in the trajectories of the fit.
+
+        Parameters
+        ----------
+        n_neighbors : int or None, default=None
+            Number of neighbours of each sample in each view; the graph has their union, in both
+            directions. None uses the graphs of the fit. For another number the neighbours are searched
+            again, with the adaptive kernel.
+
+        Returns
+        -------
+        FusedGraph
+        """
+        check_is_fitted(self)
+        ops = self.operators_ if n_neighbors is None else with_neighbors(self.operators_, n_neighbors)
+        return graph_of(ops, self.search_result_)
 
     def impute(self, view: int | str) -> Imputation:
         """Return the expected features of the samples that a view lacks.
@@ -297,9 +321,12 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_clusters : int or "auto", default=8
-        Number of clusters; "auto" calls :func:`select_n_clusters`. For a single cluster candidates
-        are compared by the contrastive loss.
+    n_clusters : int, "auto" or None, default=8
+        Number of clusters; "auto" calls :func:`select_n_clusters`. With None the clusters are the
+        communities that :func:`leiden` finds in the fused graph (``pip install 'mdt_fast[leiden]'``).
+        For a single cluster candidates are compared by the contrastive loss.
+    resolution : float, default=1.0
+        With ``n_clusters=None``: a larger number gives more clusters.
     strategy : str, Strategy, Trajectory, sequence or weights, default="auto"
         How trajectories are searched for, see :func:`search` and :mod:`mdt_fast.strategies`. "auto"
         is "consensus".
@@ -346,8 +373,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     score_ : float
         Score of the labels on the views, higher is better.
     confidence_ : (n_samples,) array
-        For a consensus: how clearly the trajectories and the views support the cluster of each
-        sample, from 0 to 1. It is not the probability of a class: where clusters are not the classes
+        For a consensus, and with ``n_clusters=None``: how clearly the trajectories and the views, or the
+        views alone, support the cluster of each sample, from 0 to 1. It is not the probability of a class: where clusters are not the classes
         it is too high. Samples with a low value are more often wrong (``docs/choosing.md``).
     cluster_centers_ : (n_clusters, n_components) array
         Mean coordinates of the clusters.
@@ -385,6 +412,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     joint: Any = "auto"
     n_components: Any = None
     n_init: int = 10
+    resolution: float = 1.0
 
     def fit(self, X: Any, y: Any = None, *, present: Any = None) -> Self:
         """Search for trajectories of the views and cluster the samples.
@@ -409,12 +437,14 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         check_integer("n_init", self.n_init, minimum=1)
         found = self._fit(X, present, quality=self.quality, with_labels=True)
         assert found.labelling is not None
-        # None for a single cluster.
-        self.n_clusters_ = found.result.settings["n_clusters"] or 1
+        # The settings have None for a single cluster and for communities.
+        self.n_clusters_ = found.result.settings["n_clusters"] or len(found.labelling.centers)
         self.labels_, self.cluster_centers_ = found.labelling.labels, found.labelling.centers
         self.score_ = found.labelling.score
         if found.result.agreement is not None:
             self.confidence_ = found.result.agreement.confidence
+        elif self.n_clusters is None:
+            self.confidence_ = neighbor_support(self.labels_, self.operators_)
         self._warn_of_degenerate_clusters()
         return self
 
@@ -439,9 +469,9 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
         """Return the cluster of each new sample.
 
-        It is the cluster with the nearest centre. After a consensus it is the cluster that the
-        first step of the sample most probably reaches; a training sample between two clusters may
-        then be assigned to the other one.
+        It is the cluster with the nearest centre. After a consensus, and with ``n_clusters=None``, it
+        is the cluster that the first step of the sample most probably reaches; a training sample between
+        two clusters may then be assigned to the other one.
 
         Parameters
         ----------
@@ -456,14 +486,14 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         (n_new,) array of int32
         """
         views = self._new_views(X, present)
-        if self.search_result_.agreement is not None:
+        if self._has_memberships:
             return labels_at(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
         nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
         return np.asarray(nearest, dtype=np.int32)
 
     def memberships(self, X: Any, *, present: Any = None) -> NDArray[np.float64]:
-        """Return the membership of each new sample in the clusters, after a consensus.
+        """Return the membership of each new sample in the clusters, after a consensus or with ``n_clusters=None``.
 
         It is the probability that the first step of the sample leads to the cluster. The cluster
         with the largest membership is that of :meth:`predict`.
@@ -482,10 +512,15 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
             Values between 0 and 1; rows sum to 1.
         """
         views = self._new_views(X, present)
-        if self.search_result_.agreement is None:
+        if not self._has_memberships:
             raise ValueError(f"strategy: expected a consensus, which has memberships, got {self.strategy!r}")
         rows = self.operators_.new_rows(views, n_jobs=self.n_jobs)
         return memberships_at(rows, self.search_result_.trajectories, self.labels_)
+
+    @property
+    def _has_memberships(self) -> bool:
+        """Whether clusters are those of a graph or a consensus, not of k-means in the coordinates."""
+        return self.search_result_.agreement is not None or self.n_clusters is None
 
     def remoteness(self, X: Any, *, present: Any = None) -> NDArray[np.float64]:
         """Return how far new samples are from all training samples.

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .._clusters.labels import Labelling, choose_labels
+from .._clusters.leiden import leiden, require_igraph
 from .._clusters.n_clusters import select_n_clusters
+from .._fusion.base_weights import default_weights, weights_of_trajectories
+from .._fusion.fused_graph import FusedGraph, fused_graph
 from .._geometry.embedding import Embedding, embed
 from .._geometry.time import TimeSelection, select_time
 from .._operators.operator_set import OperatorSet
@@ -18,9 +25,10 @@ from .._search.result import SearchResult
 from .._search.scoring import Scoring
 from .._search.search import search
 from .._search.strategies import make_strategy
-from .._search.strategies.fixed import Mean
-from .._support.arguments import is_integer
+from .._search.strategies.fixed import Given, Mean
+from .._support.arguments import LARGEST_STEPS, check_integer, check_number, is_integer
 from .._support.warnings import OperatorWarning
+from ..quality import information
 from .graphs import is_auto
 
 T = TypeVar("T")
@@ -34,13 +42,14 @@ class FitSettings:
     """Settings of the pipeline; the names are those of the estimators and of :func:`search`.
 
     `n_components` is the number of coordinates; None is the number of clusters. Labels are computed
-    if `with_labels`.
+    if `with_labels`; if `n_clusters` is None they are the communities of the fused graph at a `resolution`.
     """
 
     strategy: Any
     n_clusters: int | str | None
     n_components: int | None
     with_labels: bool
+    resolution: float = 1.0
     t: int | str = "auto"
     quality: Any = "auto"
     view_weights: Any = None
@@ -96,11 +105,22 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         # Scores of labels need two clusters; the contrastive loss needs none.
         n_clusters, strategy = None, strategy if strategy.finds_trajectory else Mean()
         scoring = replace(scoring, quality="contrastive", features=None)
+    by_graph = how.with_labels and how.n_clusters is None
+    is_searched = strategy.finds_trajectory
+    if by_graph:
+        require_igraph("n_clusters=None")
+        check_number("resolution", how.resolution)
+        strategy = strategy if is_searched else Mean()
+        scoring = replace(scoring, quality="contrastive" if strategy.compares else None, features=None)
     scoring = scoring.with_defaults(tol=how.tol, n_components=how.n_components)
     selection = None
     if is_auto(t) and strategy.needs_time:
         selection = stage("diffusion time", lambda: select_time(ops, n_jobs=how.n_jobs))
         t = selection.t
+    if by_graph and not is_searched:
+        # Without labels to compare trajectories by, the weights are those of the fused graph.
+        weights = np.append(default_weights(ops), np.zeros(len(ops) - ops.n_views))
+        strategy = Given(np.tile(weights, (check_integer("t", t, minimum=1, limit=LARGEST_STEPS), 1)))
     if is_auto(n_clusters):
         if ops.n_samples < 3:
             raise ValueError(f"n_clusters: expected a number for {ops.n_samples} samples, got 'auto'")
@@ -127,10 +147,19 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
     n_labels = result.settings["n_clusters"] or 1
     trajectory = result.trajectory if result.agreement is None else result.agreement.representative
     assert trajectory is not None
-    geometry = stage("embedding", lambda: _embed(trajectory, how.n_components or n_labels, how, result))
+    communities = None
+    if by_graph:
+        communities = stage("labels", lambda: _communities(ops, result, how))
+        n_labels = int(communities.max()) + 1
+    # Clusters of a consensus and of a graph do not depend on the coordinates.
+    has_labels = result.agreement is not None or by_graph
+    geometry = stage("embedding", lambda: _embed(trajectory, how.n_components or n_labels, how, has_labels))
     labelling = None
     if result.agreement is not None:
         labelling = Labelling.of_labels(result.agreement.labels, geometry.coordinates, result.score)
+    elif communities is not None:
+        score = information(ops, communities) if 1 < n_labels < ops.n_samples else math.nan
+        labelling = Labelling.of_labels(communities, geometry.coordinates, score)
     elif how.with_labels:
         labelling = stage(
             "labels",
@@ -149,9 +178,18 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
     return Fit(result, geometry, labelling, selection)
 
 
-def _embed(trajectory: Trajectory, n_components: int, how: FitSettings, result: SearchResult) -> Embedding:
+def graph_of(ops: OperatorSet, result: SearchResult) -> FusedGraph:
+    """Return the fused graph of views, which have their weights in the trajectories of a search."""
+    return fused_graph(ops, weights=weights_of_trajectories(result.trajectories))
+
+
+def _communities(ops: OperatorSet, result: SearchResult, how: FitSettings) -> NDArray[np.int32]:
+    return leiden(graph_of(ops, result), resolution=how.resolution, random_state=how.random_state)
+
+
+def _embed(trajectory: Trajectory, n_components: int, how: FitSettings, labelled: bool) -> Embedding:
     with warnings.catch_warnings():
-        if result.agreement is not None:
-            # Of parts that no step connects: the clusters of a consensus do not depend on these coordinates.
+        if labelled:
+            # The warning of parts that no step connects matters for clusters of coordinates only.
             warnings.simplefilter("ignore", OperatorWarning)
         return embed(trajectory, n_components, weighting=how.weighting, tol=how.tol, random_state=how.random_state)

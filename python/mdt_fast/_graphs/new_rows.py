@@ -105,6 +105,11 @@ class TrainingView:
         """Number of features of a sample, as the user gives it."""
         return int(self.data.shape[1]) if self.scaling is None else self.scaling.n_features
 
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the kernel is the adaptive one."""
+        return self.fallback_width is not None
+
     def __copy__(self) -> TrainingView:
         """Return the same object, which is immutable."""
         return self

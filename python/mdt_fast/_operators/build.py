@@ -1,5 +1,7 @@
 """Random-walk operators of views: neighbours, affinities, transition matrices."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +17,7 @@ from .._graphs.new_rows import TrainingView
 from .._graphs.scaling import ViewScaling, find_scaling
 from .._graphs.settings import ViewSettings, check_settings
 from .._graphs.views import Holes, View, check_views
-from .._support.arguments import check_choice, check_flag
+from .._support.arguments import check_choice, check_flag, check_integer
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .given_matrices import is_single_precision
@@ -184,18 +186,40 @@ default="euclidean"
         joined = recipe.join(views, fillers(views, [each.transition for each in built]))
         built.append(_build_view(joined, setting_of_joint, "keep", None, **how))
         views = [*views, joined]
-    n = views[0].n_total
-    return OperatorSet._of_views(
-        [each.among(view, n, stay=absent == "stay") for each, view in zip(built, views, strict=True)],
-        [view.name for view in views],
-        bandwidths=[_of_all(each.bandwidth, view) for each, view in zip(built, views, strict=True)],
-        n_duplicates=[each.n_duplicates for each in built],
-        training_views=[each.training for each in built],
-        joint=recipe,
-        presences=[view.presence for view in views],
-        absent=absent,
-        n_jobs=n_jobs,
-    )
+    return _assemble(built, views, joint=recipe, absent=absent, n_jobs=n_jobs)
+
+
+def with_neighbors(ops: OperatorSet, n_neighbors: int) -> OperatorSet:
+    """Return the base views of a set with another number of neighbours, the adaptive kernel and anisotropy 1.
+
+    The set itself is returned if its views have these graphs already.
+
+    Raises
+    ------
+    ValueError
+        If a view was given as a matrix or graph, so that its neighbours cannot be searched.
+    """
+    training = ops._training_views
+    if lacking := [name for name, each in zip(ops.names, training, strict=False) if each is None]:
+        raise ValueError(
+            f"n_neighbors: expected None for a view that was given as a matrix or graph ({lacking[0]!r}), got "
+            f"{n_neighbors}"
+        )
+    known = [each for each in training if each is not None]
+    n = ops.n_samples
+    count = check_integer("n_neighbors", n_neighbors, minimum=1, maximum=n - 1)
+    if all(each.is_adaptive and each.n_neighbors == min(count, len(each.radii) - 1) for each in known):
+        return ops
+    views = [View(name, each.data, "X", each.presence) for name, each in zip(ops.names, known, strict=False)]
+    settings = [
+        ViewSettings(count, "adaptive", "max-min", "mean", "auto", each.metric, anisotropy=1.0) for each in known
+    ]
+    how: dict[str, Any] = {"published": False, "single_precision": ops.dtype == np.float32, "seed": 0}
+    built = [
+        _build_view(view, setting, each.zero_rows, each.scaling, n_threads=n_threads(ops.n_jobs), **how)
+        for view, setting, each in zip(views, settings, known, strict=True)
+    ]
+    return _assemble(built, views, joint=ops._joint, absent=ops.absent, n_jobs=ops.n_jobs)
 
 
 @dataclass(frozen=True)
@@ -210,6 +234,24 @@ class _BuiltView:
     def among(self, view: View, n: int, *, stay: bool) -> _core.Transition:
         """Return the walk among all samples."""
         return self.transition if view.presence is None else self.transition.among(view.presence.samples, n, stay)
+
+
+def _assemble(
+    built: list[_BuiltView], views: list[View], *, joint: JointView | None, absent: str, n_jobs: int | None
+) -> OperatorSet:
+    """Return the operator set of built views; the last one is the joint view if there is a recipe of it."""
+    n = views[0].n_total
+    return OperatorSet._of_views(
+        [each.among(view, n, stay=absent == "stay") for each, view in zip(built, views, strict=True)],
+        [view.name for view in views],
+        bandwidths=[_of_all(each.bandwidth, view) for each, view in zip(built, views, strict=True)],
+        n_duplicates=[each.n_duplicates for each in built],
+        training_views=[each.training for each in built],
+        joint=joint,
+        presences=[view.presence for view in views],
+        absent=absent,
+        n_jobs=n_jobs,
+    )
 
 
 def _build_view(
