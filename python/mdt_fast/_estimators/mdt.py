@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._clusters.confidence import neighbor_support
 from .._clusters.new_samples import labels_at, memberships_at
+from .._fusion.fused_graph import FusedGraph
 from .._geometry.embedding import WEIGHTINGS
 from .._graphs.views import sample_labels
-from .._fusion.fused_graph import FusedGraph
 from .._operators.build import with_neighbors
 from .._operators.data_checks import warn_of_data
 from .._operators.imputation import Imputation, impute
@@ -374,8 +374,9 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         Score of the labels on the views, higher is better.
     confidence_ : (n_samples,) array
         For a consensus, and with ``n_clusters=None``: how clearly the trajectories and the views, or the
-        views alone, support the cluster of each sample, from 0 to 1. It is not the probability of a class: where clusters are not the classes
-        it is too high. Samples with a low value are more often wrong (``docs/choosing.md``).
+        views alone, support the cluster of each sample, from 0 to 1. It is not the probability of a class:
+        where clusters are not the classes it is too high. Samples with a low value are more often wrong
+        (``docs/choosing.md``).
     cluster_centers_ : (n_clusters, n_components) array
         Mean coordinates of the clusters.
     embedding_ : (n_samples, n_components) array

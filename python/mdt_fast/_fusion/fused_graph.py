@@ -143,8 +143,7 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     shares = default_weights(ops) if weights is None else _check_weights(weights, ops)
-    step = ops.trajectory([np.append(shares, np.zeros(len(ops) - ops.n_views))])
-    by_sample = view_weights(ops, step)
+    by_sample = sample_weights(ops, shares)
     walk = _mix(ops, _at_samples(ops, shares, by_sample))
     # The sum has no explicit zeros, which the walks have for samples that a view lacks.
     connectivities = sparse.csr_array((walk + walk.T) * 0.5)
@@ -153,6 +152,12 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
     connectivities = _without_diagonal(connectivities)
     distances = _distances(connectivities, strongest)
     return FusedGraph(connectivities, distances, by_sample, ops.given_names)
+
+
+def sample_weights(ops: OperatorSet, shares: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return the weight of each given view at each sample; `shares` are the weights of the base views in a step."""
+    shares = default_weights(ops) if shares is None else shares
+    return view_weights(ops, ops.trajectory([np.append(shares, np.zeros(len(ops) - ops.n_views))]))
 
 
 def _check_weights(weights: ArrayLike, ops: OperatorSet) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._clusters.added_information import added_information
 from .._clusters.stability import stability
+from .._fusion.fused_graph import sample_weights
 from .._geometry.time import check_time, select_time
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
@@ -23,6 +24,9 @@ from .degenerate import is_degenerate
 from .own_clusters import own_clusters
 from .search import search
 from .view_remarks import DECISIVE, findings_of, remark_of
+
+# A view is weak in a cluster if its mean weight there is below this share of an equal one.
+_WEAK = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,9 @@ class ViewReport:
         samples.
     labels : (N,) array
         Labels with which the views were compared.
+    sample_weights : (N, V_given) array
+        Weight of each given view at each sample, which does not depend on the labels, see
+        :class:`FusedGraph`; rows sum to 1.
     t : int
         Number of steps of the walks from which a view's own clusters were computed.
     joint : int or None
@@ -95,8 +102,17 @@ class ViewReport:
     findings: list[str]
     agreement: NDArray[np.float64]
     labels: NDArray[Any]
+    sample_weights: NDArray[np.float64]
     t: int
     joint: int | None
+
+    @property
+    def cluster_weights(self) -> NDArray[np.float64]:
+        """Mean of the sample weights over each cluster, an (n_clusters, V_given) array; rows sum to 1."""
+        codes = np.unique(self.labels, return_inverse=True)[1].ravel()
+        sums = np.zeros((int(codes.max()) + 1, self.sample_weights.shape[1]))
+        np.add.at(sums, codes, self.sample_weights)
+        return np.asarray(sums / np.bincount(codes)[:, np.newaxis])
 
     def __repr__(self) -> str:
         """Return the numbers of views, samples, clusters, remarks and findings."""
@@ -121,9 +137,18 @@ class ViewReport:
             header = rows[0]
         lines = [f"{self._extent()}, score {self.score:.3f}"]
         lines += aligned(rows, [name in ("view", "remark") for name in header])
+        lines += self._weak_views()
         lines += [f"! {finding}" for finding in self.findings]
         is_fine = not self.findings and all(remark in ("", DECISIVE) for remark in self.remark)
         return "\n".join([*lines, "nothing to worry about"] if is_fine else lines)
+
+    def _weak_views(self) -> list[str]:
+        """Return a line for each cluster in which some view has less than half of an equal weight."""
+        names, weights = self.names[: self.sample_weights.shape[1]], self.cluster_weights
+        weak = np.flatnonzero(weights.min(axis=1) < _WEAK / len(names))
+        texts = [", ".join(f"{name} {w:.2f}" for name, w in zip(names, weights[c], strict=True)) for c in weak]
+        labels = np.unique(self.labels)[weak]
+        return [f"weights of the views in cluster {label}: {text}" for label, text in zip(labels, texts, strict=True)]
 
     def _extent(self) -> str:
         n_clusters, n_given = len(np.unique(self.labels)), len(self.names) - (self.joint is not None)
@@ -280,6 +305,7 @@ def view_report(
         findings=[],
         agreement=agreement,
         labels=np.asarray(labels),
+        sample_weights=sample_weights(ops),
         t=steps,
         joint=ops.joint,
     )
