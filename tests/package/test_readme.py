@@ -9,10 +9,13 @@ import pytest
 import mdt_fast as mdt
 
 ROOT = Path(__file__).parents[2]
-README, GUIDE, MISSING = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "missing.md"
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+SESSIONS = [README, DOCS / "guide.md", DOCS / "missing.md", DOCS / "graphs.md"]
 
 
-@pytest.mark.parametrize("path", [README, GUIDE, MISSING], ids=lambda path: path.name)
+# umap-learn warns of a package and of a search index that it does not need here.
+@pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning", "ignore:precomputed_knn:UserWarning")
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
 def test_session(path):
     mpl.use("Agg")
     registered = mdt.baselines._registry._MAKERS.copy()
@@ -26,7 +29,7 @@ def test_session(path):
     assert report.failed == 0
 
 
-@pytest.mark.parametrize("path", [README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [README, *sorted(DOCS.glob("*.md"))], ids=lambda path: path.name)
 def test_links_exist(path):
     text = path.read_text(encoding="utf-8")
     targets = [part.split(")")[0].split("#")[0] for part in text.split("](")[1:]]

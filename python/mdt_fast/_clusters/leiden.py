@@ -26,8 +26,9 @@ from .._support.seed import check_seed
 
 # Iterations of the algorithm; further ones rarely change anything.
 _ITERATIONS = 2
-# The resolutions between which a wanted number of clusters is searched, and the number of bisections.
-_LOWEST, _HIGHEST, _BISECTIONS = 1e-4, 1e4, 40
+# The resolutions between which a wanted number of clusters is searched, the number of bisections, and of
+# seeds: with one seed the number of clusters may skip a value.
+_LOWEST, _HIGHEST, _BISECTIONS, _SEEDS = 1e-4, 1e4, 16, 5
 
 
 def leiden(
@@ -120,17 +121,18 @@ def _network(adjacency: sparse.csr_array) -> Any:
 
 def _search(network: Any, n_clusters: int, seed: int) -> NDArray[np.int32]:
     """Bisect the resolution until there are `n_clusters` communities, or return the closest number."""
-    low, high = math.log(_LOWEST), math.log(_HIGHEST)
     best, least = None, math.inf
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        found = _communities(network, math.exp(middle), seed)
-        surplus = int(found.max()) + 1 - n_clusters
-        if abs(surplus) < least:
-            best, least = found, abs(surplus)
-        if surplus == 0:
-            break
-        low, high = (middle, high) if surplus < 0 else (low, middle)
+    for attempt in range(_SEEDS):
+        low, high = math.log(_LOWEST), math.log(_HIGHEST)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            found = _communities(network, math.exp(middle), seed + attempt)
+            surplus = int(found.max()) + 1 - n_clusters
+            if abs(surplus) < least:
+                best, least = found, abs(surplus)
+            if surplus == 0:
+                return found
+            low, high = (middle, high) if surplus < 0 else (low, middle)
     assert best is not None
     return best
 

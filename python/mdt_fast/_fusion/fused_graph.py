@@ -1,17 +1,17 @@
 """The fused graph: one sparse graph of all views, for tools that read neighbour graphs.
 
-With the weights ``a_v(i)`` of the base views at each sample, a step of the fused walk is
-``R_ij = sum_v a_v(i) P_v(i, j)``. Then
+A step of the fused walk is ``R = sum_v a_v P_v`` with the weights ``a_v`` of the base views. Then
 
     connectivity  C_ij = (R_ij + R_ji) / 2
     distance      d_ij = sqrt(log(sqrt(c_i c_j) / C_ij)),  c_i = max_j C_ij, j = i included.
 
 A connectivity is the probability of a step between two samples. For one view with the adaptive kernel
 ``exp(-d^2 / (s_i s_j))`` the distance is close to ``d / sqrt(s_i s_j)``, so it has no unit, and the
-distances of different views are comparable. ``docs/choosing.md`` compares other definitions by the
-clusters that the Leiden algorithm finds in them.
+distances of different views are comparable. ``docs/graphs.md`` compares other definitions by the
+clusters that the Leiden algorithm finds in them; weights of views that differ between samples are among
+those that are worse.
 
-Cost: one pass over the edges of all views; the result has at most their union.
+Cost: one pass over the edges of all views; the result has at most their union, in both directions.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .._operators.operator_set import OperatorSet
+from .._operators.trajectory import Trajectory
 from .._support.arguments import check_integer
 from .base_weights import default_weights
 from .view_weights import view_weights
@@ -43,6 +44,7 @@ class FusedGraph:
     view_weights : (N, V) array
         Weight of each given view at each sample; rows sum to 1. A view has a low weight where the
         neighbours of a sample and of the samples around it are farther apart than is usual in the view.
+        The weights describe the views; connectivities do not depend on them.
     view_names : list of str
         Names of the given views.
     """
@@ -114,8 +116,8 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
         is that of :func:`build_operators`. With ``kernel="adaptive"`` distances have no unit; a joint view
         (``joint=True``) adds the neighbours by all views together.
     weights : (n_views,) array or None, default=None
-        Weight of each base view before the weights of single samples; None gives the joint view a half and
-        the others equal parts of the rest.
+        Weight of each base view in a step; None gives the joint view a half and the others equal parts of the
+        rest.
 
     Returns
     -------
@@ -125,11 +127,6 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
     ------
     TypeError, ValueError
         If an argument is not as described.
-
-    Notes
-    -----
-    Weights of given views at a sample are ``weights`` times :attr:`FusedGraph.view_weights`, scaled so that
-    their sum is that of `weights`. A sample that a view lacks has no edge by that view.
 
     Examples
     --------
@@ -143,21 +140,24 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     shares = default_weights(ops) if weights is None else _check_weights(weights, ops)
-    by_sample = sample_weights(ops, shares)
-    walk = _mix(ops, _at_samples(ops, shares, by_sample))
-    # The sum has no explicit zeros, which the walks have for samples that a view lacks.
+    step = _one_step(ops, shares)
+    walk = step.tosparse()
     connectivities = sparse.csr_array((walk + walk.T) * 0.5)
     connectivities.sort_indices()
     strongest = np.asarray(connectivities.max(axis=1).toarray()).ravel()
     connectivities = _without_diagonal(connectivities)
     distances = _distances(connectivities, strongest)
-    return FusedGraph(connectivities, distances, by_sample, ops.given_names)
+    return FusedGraph(connectivities, distances, view_weights(ops, step), ops.given_names)
 
 
-def sample_weights(ops: OperatorSet, shares: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    """Return the weight of each given view at each sample; `shares` are the weights of the base views in a step."""
-    shares = default_weights(ops) if shares is None else shares
-    return view_weights(ops, ops.trajectory([np.append(shares, np.zeros(len(ops) - ops.n_views))]))
+def sample_weights(ops: OperatorSet) -> NDArray[np.float64]:
+    """Return the weight of each given view at each sample."""
+    return view_weights(ops, _one_step(ops, default_weights(ops)))
+
+
+def _one_step(ops: OperatorSet, shares: NDArray[np.float64]) -> Trajectory:
+    """Return a step of the base views with these weights; other members have none."""
+    return ops.trajectory([np.append(shares, np.zeros(len(ops) - ops.n_views))])
 
 
 def _check_weights(weights: ArrayLike, ops: OperatorSet) -> NDArray[np.float64]:
@@ -171,35 +171,6 @@ def _check_weights(weights: ArrayLike, ops: OperatorSet) -> NDArray[np.float64]:
     if not (np.isfinite(shares) & (shares >= 0)).all() or shares.sum() <= 0:
         raise ValueError(f"weights: expected finite non-negative numbers with a positive sum, got {weights!r}")
     return np.asarray(shares / shares.sum())
-
-
-def _at_samples(ops: OperatorSet, shares: NDArray[np.float64], by_sample: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight of each base view at each sample, rows on the simplex."""
-    n_given = len(ops.given_names)
-    own = shares[:n_given] * by_sample
-    total = own.sum(axis=1, keepdims=True)
-    # The views of positive weight may all lack a sample; it then has the views that it is in.
-    own = np.where(total > 0, own, by_sample) / np.where(total > 0, total, 1.0)
-    at = np.zeros((ops.n_samples, ops.n_views))
-    at[:, :n_given] = own * shares[:n_given].sum()
-    if ops.joint is not None:
-        at[:, ops.joint] = shares[ops.joint]
-    empty = at.sum(axis=1) == 0
-    at[empty, :n_given] = own[empty]
-    return at
-
-
-def _mix(ops: OperatorSet, at: NDArray[np.float64]) -> sparse.csr_array:
-    """Return the sum of the walks, each row times the weight of its sample."""
-    mixed = None
-    for view, P in enumerate(ops.views):
-        if not at[:, view].any():
-            continue
-        factors = np.repeat(at[:, view].astype(P.dtype), np.diff(P.indptr))
-        part = sparse.csr_array((P.data * factors, P.indices, P.indptr), shape=P.shape)
-        mixed = part if mixed is None else mixed + part
-    assert mixed is not None
-    return mixed
 
 
 def _without_diagonal(matrix: sparse.csr_array) -> sparse.csr_array:

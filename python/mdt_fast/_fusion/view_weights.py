@@ -82,10 +82,13 @@ def _tightness(ops: OperatorSet, view: int) -> NDArray[np.float64]:
 
 
 def _relative(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the logarithms of positive numbers over their median; 0 and infinity take the nearest finite value."""
+    """Return the logarithms of positive numbers over their median, bounded by their 0.01 and 0.99 quantiles.
+
+    Samples that coincide with all their neighbours have a radius of 0, which counts as the lower bound.
+    """
     usable = (values > 0) & np.isfinite(values)
     if not usable.any():
         return np.zeros(len(values))
-    bounded = np.clip(values, values[usable].min(), values[usable].max())
-    logs = np.log(bounded)
-    return np.asarray(logs - np.median(logs))
+    logs = np.log(np.clip(values, values[usable].min(), values[usable].max()))
+    low, middle, high = np.quantile(logs[usable], [0.01, 0.5, 0.99])
+    return np.asarray(np.clip(logs, low, high) - middle)

@@ -108,11 +108,18 @@ class ViewReport:
 
     @property
     def cluster_weights(self) -> NDArray[np.float64]:
-        """Mean of the sample weights over each cluster, an (n_clusters, V_given) array; rows sum to 1."""
+        """Mean of the sample weights over each cluster, an (n_clusters, V_given) array; rows sum to 1.
+
+        The mean of a view is over the samples that it has.
+        """
         codes = np.unique(self.labels, return_inverse=True)[1].ravel()
-        sums = np.zeros((int(codes.max()) + 1, self.sample_weights.shape[1]))
+        shape = (int(codes.max()) + 1, self.sample_weights.shape[1])
+        sums, counts = np.zeros(shape), np.zeros(shape)
         np.add.at(sums, codes, self.sample_weights)
-        return np.asarray(sums / np.bincount(codes)[:, np.newaxis])
+        # Only a view that lacks a sample has the weight 0 there.
+        np.add.at(counts, codes, self.sample_weights > 0)
+        means = sums / np.maximum(counts, 1)
+        return np.asarray(means / means.sum(axis=1, keepdims=True))
 
     def __repr__(self) -> str:
         """Return the numbers of views, samples, clusters, remarks and findings."""
