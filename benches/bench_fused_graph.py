@@ -44,6 +44,16 @@ def largest(matrix: sp.csr_array, count: int) -> sp.csr_array:
     return sp.csr_array((data[kept], (row[kept], col[kept])), shape=matrix.shape)
 
 
+def weighted_rows(walks: list[sp.csr_array], weights: np.ndarray, by_sample: np.ndarray) -> sp.csr_array:
+    """Return the mean of the walks in which the given views have their weights at each sample."""
+    n_given = by_sample.shape[1]
+    own = weights[:n_given] * by_sample
+    own *= weights[:n_given].sum() / own.sum(axis=1, keepdims=True)
+    parts = [sp.diags_array(column) @ P for column, P in zip(own.T, walks, strict=False)]
+    parts += [weight * P for weight, P in zip(weights[n_given:], walks[n_given:], strict=True)]
+    return sp.csr_array(sum(parts[1:], start=parts[0]))
+
+
 def fuzzy_graph(X: np.ndarray) -> sp.csr_array:
     """Return the connectivities of UMAP, which scanpy uses too."""
     from umap.umap_ import fuzzy_simplicial_set
@@ -70,7 +80,9 @@ def definitions(views: list[np.ndarray]) -> Graphs:
     if ops.joint is not None:
         yield "joint view alone", mean_of_directions(walks[ops.joint])
     yield "mean of the views", mean_of_directions(given)
-    yield "mean with the joint view", mean_of_directions(mean)
+    graph = mdt.fused_graph(ops)
+    yield "fused_graph", graph.connectivities
+    yield "the same, weights of samples", mean_of_directions(weighted_rows(walks, weights, graph.view_weights))
     yield "the same, largest 15", mean_of_directions(largest(mean, 15))
     yield "two steps, largest 15", mean_of_directions(largest(sp.csr_array(mean @ mean), 15))
     yield "two steps, largest 30", mean_of_directions(largest(sp.csr_array(mean @ mean), 30))
@@ -80,7 +92,6 @@ def definitions(views: list[np.ndarray]) -> Graphs:
     yield "t steps, largest 15", mean_of_directions(largest(sparse_product, 15))
     coordinates = mdt.embed(trajectory, min(N_COMPONENTS, len(views[0]) - 2)).coordinates
     yield "neighbours in coordinates", fuzzy_graph(np.ascontiguousarray(coordinates))
-    yield "fused_graph", mdt.fused_graph(ops).connectivities
 
 
 def table(sets: list[str], cells: dict[tuple[str, str], float]) -> None:
