@@ -199,6 +199,14 @@ def _vector(draw: Draw) -> Any:
     return draw.choose(np.ravel, np.ravel, list, np.asarray)(numbers(draw, draw.n, 1)[:, 0])
 
 
+def _graph(draw: Draw) -> Any:
+    """Return a fused graph, or a symmetric sparse matrix."""
+    if draw.chance(0.6):
+        return objects.fused_graph(draw)
+    dense = np.abs(draw.rng.normal(size=(draw.n, draw.n))) * (draw.rng.random((draw.n, draw.n)) < 0.4)
+    return draw.choose(sparse.csr_array, sparse.csr_matrix, sparse.coo_array)(dense + dense.T)
+
+
 def _view_weights(draw: Draw) -> Any:
     weights = draw.rng.random(draw.n_views)
     return draw.choose(None, "auto", weights, weights.tolist(), np.ones(draw.n_views), np.eye(draw.n_views)[0])
@@ -267,7 +275,7 @@ GENERATORS: dict[str, Generator] = {
     "dimensions": picks((0, 1), [0], (0,), (1, 0), (0, 1, 2)), "download_if_missing": _flag, "drop_first": _flag,
     "drop_unknown": _flag, "dtype": picks(None, "float32", "float64", np.float32, np.float64, "f4"), "epsilon": _unit,
     "evaluations": counts(1, 20), "exploration": _positive, "features": picks(None), "folder": _path("folder"),
-    "gradient": _flag, "groups": picks(None, {"one": "a", "two": "b"}), "grow": picks("left", "right"),
+    "gradient": _flag, "graph": _graph, "groups": picks(None, {"one": "a", "two": "b"}), "grow": picks("left", "right"),
     "include_self": _flag, "index": counts(0, 2), "indices": picks([0], [0, 0], (), np.array([0])),
     "joint": picks(False, True, "auto"), "kept": picks(0.25, 1.0, 1e-9, 0.5, 1),
     "kernel": per_view(picks("gaussian", "laplacian", "adaptive", "binary", "correlation", halved)),
@@ -299,7 +307,8 @@ GENERATORS: dict[str, Generator] = {
     "progress": picks(None, False, ignore), "prr": picks({}), "prune_below": picks(0.0, 1e-3, 0.5, 1.0),
     "prune_each_step": _flag, "quality": _quality, "random_state": Draw.random_state, "recall": picks(0.5, 0.9, 0.99,
     1.0, 1e-9),
-    "reference": picks("AD", "MDT-Rand"), "report": objects.view_report, "result": objects.result, "rows": _rows,
+    "reference": picks("AD", "MDT-Rand"), "report": objects.view_report,
+    "resolution": picks(1.0, 0.0, 0.1, 5, 1e6), "result": objects.result, "rows": _rows,
     "s": _unit, "scale": per_view(_scale),
     "sample_size": counts(2, 50, None), "seeds": picks((1, 2)), "selected": picks(None, 2, 2.5),
     "selection": objects.time_selection, "solver": picks("auto", "auto", "exact"),
@@ -322,6 +331,11 @@ SPECIAL: dict[str, Generator] = {
     "MDT.impute.view": picks(0, 0, 1, 2, "view 0", "view 1", np.int64(0), "joint"),
     "MDTClustering.impute.view": picks(0, 0, 1, 2, "view 0", "view 1", np.int64(0), "joint"),
     "k_means.X": matrix,
+    "fused_graph.weights": lambda draw: draw.choose(None, None, draw.rng.random(draw.n_views).tolist(), [1.0], [0.0]),
+    "FusedGraph.nearest.n_neighbors": counts(1, 6),
+    "leiden.n_clusters": counts(1, 6, None),
+    "MDT.fused_graph.n_neighbors": counts(1, 12, None),
+    "MDTClustering.fused_graph.n_neighbors": counts(1, 12, None),
     "nearest_neighbors.X": matrix,
     "nearest_neighbors.n_neighbors": lambda draw: draw.choose(1, 1, 2, 5, max(1, draw.n - 1), draw.n),
     "nearest_neighbors.method": picks("exact", "exact", "approx", mdt.ApproximateNeighbors(0.9)),

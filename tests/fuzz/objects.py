@@ -123,6 +123,11 @@ def view_report(draw: Draw) -> mdt.ViewReport:
     return mdt.view_report(operators(draw), draw.n_clusters, t=2, n_jobs=draw.jobs)
 
 
+def fused_graph(draw: Draw) -> mdt.FusedGraph:
+    """Return a fused graph."""
+    return mdt.fused_graph(operators(draw))
+
+
 def fitted(draw: Draw, estimator: type) -> Any:
     """Return an estimator that is fitted on several views."""
     draw.n = max(draw.n, 8)
@@ -131,6 +136,8 @@ def fitted(draw: Draw, estimator: type) -> Any:
     if estimator in (mdt.MDT, mdt.MDTClustering):
         options |= {"t": 2, "strategy": draw.choose("greedy", "mean", mdt.strategies.Consensus(5))}
         options |= {"n_clusters": draw.n_clusters}
+        if estimator is mdt.MDTClustering and draw.chance(0.2):
+            options |= {"n_clusters": None}
         if estimator is mdt.MDT:
             options |= {"strategy": draw.choose("mean", [0, 0], mdt.strategies.Contrastive(steps=3))}
     else:
@@ -157,6 +164,7 @@ INSTANCES: dict[type, Callable[[Draw], Any]] = {
     mdt.TimeSelection: time_selection,
     mdt.ClusterSelection: cluster_selection,
     mdt.ViewReport: view_report,
+    mdt.FusedGraph: fused_graph,
     mdt.Scoring: lambda draw: mdt.Scoring(),
     mdt.study.Study: lambda draw: study(),
     mdt.study.Table: lambda draw: study().table(),
