@@ -10,7 +10,9 @@ One view lacks a random share of the cells. The other view has them all. Ways:
 - complete data: nothing is missing.
 
 No way uses the cell types; all know their number. Cells of unknown type are left out. The masks and the seeds
-of the fits differ together. The AMI is that of all cells, and that of the cells that lack the view.
+of the fits differ together. The AMI is that of all cells, of the cells that have both views, and of the cells that
+lack one. The last column is a bound, not a way: a vote of the true types of five neighbours in the views that a cell
+has (missing_bound.py).
 
 Run: ``python benches/bench_partial_cells.py [--sets CITE-seq SNARE-seq] [--share 0.2] [--seeds 5]``, with
 ``MDT_FAST_DATA`` set.
@@ -26,6 +28,7 @@ from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from bench_missing import IMPUTED_FROM, cell, complete_only, fit, stay
+from missing_bound import vote
 from peers.base import Labels, Views
 from quality_sets import SETS
 from timing import print_table
@@ -62,13 +65,13 @@ WAYS: dict[str, Callable[[Views, int, int], Labels | None]] = {
 
 
 def scores(labels: Labels, classes: np.ndarray, lacking: np.ndarray) -> list[float]:
-    """Return AMI x 100 of all cells and of those that lack the view."""
-    everything = np.ones_like(lacking)
-    return [100 * adjusted_mutual_info_score(classes[chosen], labels[chosen]) for chosen in (everything, lacking)]
+    """Return AMI x 100 of all cells, of those that have both views and of those that lack one."""
+    groups = (np.ones_like(lacking), ~lacking, lacking)
+    return [100 * adjusted_mutual_info_score(classes[chosen], labels[chosen]) for chosen in groups]
 
 
 def measure(name: str, view: int, share: float, seeds: int) -> dict[str, np.ndarray]:
-    """Return for each way a (seeds, 2) array: AMI of all cells and of those that lack the view."""
+    """Return for each way a (seeds, 3) array, the columns as in `scores`."""
     complete, classes = SETS[name].load()
     n, n_clusters = len(classes), len(np.unique(classes))
     found: dict[str, list[list[float]]] = {}
@@ -81,6 +84,7 @@ def measure(name: str, view: int, share: float, seeds: int) -> dict[str, np.ndar
             assert labels is not None
             found.setdefault(way, []).append(scores(labels, classes, lacking))
         found.setdefault("complete data", []).append(scores(fit(complete, n_clusters, seed), classes, lacking))
+        found.setdefault("neighbours' types", []).append(scores(vote(holed, classes), classes, lacking))
     return {way: np.array(values) for way, values in found.items()}
 
 
@@ -90,7 +94,7 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.2)
     parser.add_argument("--seeds", type=int, default=5)
     given = parser.parse_args()
-    everyone, lacking = [], []
+    tables: dict[str, list[list[str]]] = {"all cells": [], "cells with both views": [], "cells that lack the view": []}
     header: list[str] = []
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -98,13 +102,11 @@ def main() -> None:
             for view, view_name in enumerate(VIEW_NAMES[name]):
                 found = measure(name, view, given.share, given.seeds)
                 header = ["set", "lacking view", *found]
-                for rows, column in ((everyone, 0), (lacking, 1)):
+                for column, rows in enumerate(tables.values()):
                     rows.append([name, view_name, *(cell(values[:, column].tolist()) for values in found.values())])
-    what = "AMI x 100, mean (standard deviation over masks)"
-    print(f"#### All cells, {given.share:.0%} of them lack a view: {what}\n")
-    print_table(header, everyone)
-    print(f"#### The cells that lack the view: {what}\n")
-    print_table(header, lacking)
+    for group, rows in tables.items():
+        print(f"#### AMI x 100 of {group}, {given.share:.0%} lack a view, mean (standard deviation over masks)\n")
+        print_table(header, rows)
 
 
 if __name__ == "__main__":
