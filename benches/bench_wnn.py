@@ -60,7 +60,9 @@ def wnn(views: dict[str, np.ndarray]) -> Any:
     """Return the connectivities of muon's weighted nearest neighbours with its defaults."""
     import muon
     import scanpy
+    from bench_scanpy_neighbors import make_readable
 
+    make_readable()
     cells = as_mudata(views)
     for modality in cells.mod.values():
         scanpy.pp.neighbors(modality, n_neighbors=N_NEIGHBORS["muon WNN"], use_rep="X_pca")
