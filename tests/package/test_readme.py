@@ -12,6 +12,9 @@ ROOT = Path(__file__).parents[2]
 README, GUIDE, MISSING = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "missing.md"
 
 
+# What UMAP says at its import, and of a search that cannot find neighbours of new samples.
+@pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
+@pytest.mark.filterwarnings("ignore:precomputed_knn.*is not an NNDescent object:UserWarning")
 @pytest.mark.parametrize("path", [README, GUIDE, MISSING], ids=lambda path: path.name)
 def test_session(path):
     mpl.use("Agg")

@@ -35,8 +35,8 @@ class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     It has the interface and the conventions of :class:`sklearn.neighbors.KNeighborsTransformer`, with the
     search of :func:`nearest_neighbors`: exact, or approximate with a given recall. So it serves
-    ``scanpy.pp.neighbors(transformer=...)``, estimators of scikit-learn and UMAP with
-    ``metric="precomputed"``, and `neighbors` of :func:`build_operators`.
+    ``scanpy.pp.neighbors(transformer=...)``, estimators of scikit-learn with ``metric="precomputed"``, and
+    `neighbors` of :func:`build_operators`. The user guide has examples, also for UMAP.
 
     Parameters
     ----------
