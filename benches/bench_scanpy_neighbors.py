@@ -1,8 +1,8 @@
 """`scanpy.pp.neighbors` with NeighborsTransformer against its default search, pynndescent.
 
 Measures seconds of ``sc.pp.neighbors(adata, n_neighbors=15)`` and of the same call without connectivities
-(``method=None``), which is the search alone. All competitors have two threads and run in turns. Recall is the share of the
-15 nearest others of 1,000 samples that the stored distances contain.
+(``method=None``), which is the search alone. All competitors have two threads and run in turns. Recall is the
+share of the 15 nearest others of 1,000 samples that the stored distances contain.
 
 scanpy gives pynndescent its own settings (numbers of trees and iterations from the number of samples). pynndescent
 0.7 returns a sparse array, which scanpy 1.11 cannot read; it is made a matrix here.

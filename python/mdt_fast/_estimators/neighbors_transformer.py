@@ -161,12 +161,15 @@ class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             If an argument or a parameter is not as described.
         """
         view, n_entries, seed = self._check(X)
+        found = None
+        if n_entries > 1:
+            found = search_table(view, n_entries - 1, self.metric, self.method, seed, n_threads(self.n_jobs))
+        # After the search, which needs the memory itself.
         n, dtype = view.n_samples, view.data.dtype
         indices = np.empty((n, n_entries), dtype=np.int32)
         indices[:, 0] = np.arange(n)
         distances = None if self.mode == "connectivity" else np.zeros((n, n_entries), dtype=dtype)
-        if n_entries > 1:
-            found = search_table(view, n_entries - 1, self.metric, self.method, seed, n_threads(self.n_jobs))
+        if found is not None:
             indices[:, 1:] = found.indices
             if distances is not None:
                 store_distances(found.distances, found.exponent, distances[:, 1:], "X")
