@@ -44,19 +44,26 @@ from ._support.warnings import (
 if TYPE_CHECKING:
     from . import baselines, study
     from ._estimators.mdt import MDT, MDTClustering
+    from ._estimators.neighbors_transformer import NeighborsTransformer
 
 __all__ = [
     "MDT", "ApproximateNeighbors", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
-    "DegenerateClustersWarning", "Embedding", "FusedGraph", "KMeansResult", "MDTClustering", "OperatorSet",
-    "OperatorWarning", "RemoteSamplesWarning", "Scoring", "SearchProgress", "SearchResult", "TimeSelection",
-    "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning", "__version__", "baselines", "build_operators",
-    "datasets", "embed", "fused_graph", "k_means", "leiden", "nearest_neighbors", "plot", "quality", "search",
-    "select_n_clusters", "select_time", "strategies", "study", "view_report",
+    "DegenerateClustersWarning", "Embedding", "FusedGraph", "KMeansResult", "MDTClustering", "NeighborsTransformer",
+    "OperatorSet", "OperatorWarning", "RemoteSamplesWarning", "Scoring", "SearchProgress", "SearchResult",
+    "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning", "__version__", "baselines",
+    "build_operators", "datasets", "embed", "fused_graph", "k_means", "leiden", "nearest_neighbors", "plot", "quality",
+    "search", "select_n_clusters", "select_time", "strategies", "study", "view_report",
 ]  # fmt: skip
 
 # These modules import scikit-learn, which takes longer than the rest of the package. They are
 # imported at their first use.
-_LAZY = {"MDT": "_estimators.mdt", "MDTClustering": "_estimators.mdt", "baselines": "baselines", "study": "study"}
+_LAZY = {
+    "MDT": "_estimators.mdt",
+    "MDTClustering": "_estimators.mdt",
+    "NeighborsTransformer": "_estimators.neighbors_transformer",
+    "baselines": "baselines",
+    "study": "study",
+}
 
 
 def __getattr__(name: str) -> Any:

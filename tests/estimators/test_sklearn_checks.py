@@ -12,6 +12,8 @@ ESTIMATORS = [
     mdt.MDT(strategy="mean"),
     mdt.MDTClustering(),
     mdt.MDTClustering(strategy="mean"),
+    mdt.NeighborsTransformer(n_neighbors=5),
+    mdt.NeighborsTransformer(n_neighbors=5, mode="connectivity", metric="manhattan"),
     *(mdt.baselines.make(name) for name in ("DM", "AD", "p-AD", "ID", "mean", "AA")),
 ]
 

@@ -256,6 +256,11 @@ def _study_data(draw: Draw) -> Any:
     return {"blobs": (Xs, np.arange(draw.n) % draw.n_clusters)}
 
 
+def _new_rows(draw: Draw) -> Any:
+    """Return new samples of a single view, with as many columns as it has."""
+    return matrix(draw, draw.choose(1, 2, 5, 12), draw.widths[0] if draw.chance(0.9) else draw.integer(1, 4))
+
+
 _unit = picks(0.0, 0.5, 0.85, 1.0, 1, np.float32(0.25), 1e-300)
 _positive = picks(1e-12, 1e-6, 1e-3, 0.5, 1, 0, np.float32(0.01), 1e300)
 _flag = picks(True, False, np.True_)
@@ -286,7 +291,7 @@ GENERATORS: dict[str, Generator] = {
     "member": picks(0, -1, "view 0", np.int64(0), 1, "mean"),
     "members": picks(None, ["mean"], ["identity", "uniform"], [2, "teleport"]),
     "memory_budget": picks(2**30, 0, 1, 10**6), "memory_limit": picks(None, 2**30, 2**34), "method": picks("exact"),
-    "methods": picks(["AD"], ["MDT-Rand", "AD"], ["MDT-BSC"]),
+    "methods": picks(["AD"], ["MDT-Rand", "AD"], ["MDT-BSC"]), "mode": picks("distance", "distance", "connectivity"),
     "metric": per_view(picks("euclidean", "euclidean", "cosine", "correlation", "manhattan", "precomputed",
     "auto", "auto")),
     "n": counts(1, 6), "n_clusters": lambda draw: draw.choose(*(draw.n_clusters,) * 5, 2, 1, draw.n - 1, draw.n,
@@ -326,6 +331,14 @@ GENERATORS: dict[str, Generator] = {
     "zero_rows": picks("absent", "absent", "keep", "error"),
 }  # fmt: skip
 
+# The searches in one view.
+_SEARCHES = ("nearest_neighbors", "NeighborsTransformer.fit", "NeighborsTransformer.fit_transform")
+_OF_SEARCHES: dict[str, Generator] = {
+    "X": matrix,
+    "n_neighbors": lambda draw: draw.choose(1, 1, 2, 5, max(1, draw.n - 1), draw.n),
+    "method": picks("exact", "exact", "auto", "approx", mdt.ApproximateNeighbors(0.9)),
+    "metric": picks("euclidean", "cosine", "correlation", "manhattan"),
+}
 # Generators that differ from those of the same name elsewhere.
 SPECIAL: dict[str, Generator] = {
     "MDT.impute.view": picks(0, 0, 1, 2, "view 0", "view 1", np.int64(0), "joint"),
@@ -336,10 +349,8 @@ SPECIAL: dict[str, Generator] = {
     "leiden.n_clusters": counts(1, 6, None),
     "MDT.fused_graph.n_neighbors": counts(1, 12, None),
     "MDTClustering.fused_graph.n_neighbors": counts(1, 12, None),
-    "nearest_neighbors.X": matrix,
-    "nearest_neighbors.n_neighbors": lambda draw: draw.choose(1, 1, 2, 5, max(1, draw.n - 1), draw.n),
-    "nearest_neighbors.method": picks("exact", "exact", "approx", mdt.ApproximateNeighbors(0.9)),
-    "nearest_neighbors.metric": picks("euclidean", "cosine", "correlation", "manhattan"),
+    **{f"{name}.{argument}": generator for name in _SEARCHES for argument, generator in _OF_SEARCHES.items()},
+    "NeighborsTransformer.transform.X": _new_rows,
     "select_time.method": picks("auto", "exact", "spectral", "stochastic"),
     "select_time.ops": lambda draw: draw.choose(objects.operators, objects.operators, objects.trajectory)(draw),
     "Trajectory.matmat.X": _block,
@@ -400,18 +411,19 @@ def _draw_argument(draw: Draw, target: Target, name: str, parameter: inspect.Par
         # A mask may hide the row.
         draw.must_refuse = ""
     if draw.is_wrong():
-        return wrong_argument(draw, name)
+        return wrong_argument(draw, name, target.name)
     generator = _generator(target, name)
     assert generator is not None, f"no generator for {target.name}.{name}"
     return generator(draw)
 
 
-def wrong_argument(draw: Draw, name: str) -> Any:
+def wrong_argument(draw: Draw, name: str, target: str) -> Any:
     """Return a value that a parameter of this name should refuse, or might."""
     draw.broken = ""
     draw.repeatable &= name not in ("random_state", "time_limit")
     if name == "y" and draw.chance(0.5):
-        draw.must_refuse = draw.must_refuse or "a 2-D y"
+        if target not in _IGNORE_TARGETS:
+            draw.must_refuse = draw.must_refuse or "a 2-D y"
         return numbers(draw, draw.n, 2)
     if name == "present":
         draw.masks = None
@@ -437,6 +449,8 @@ _ARRAYS = frozenset({
     "features", "affinities", "labels", "coordinates", "x", "start", "steps", "bandwidth", "neighbors", "rows", "y",
     "W",
 })  # fmt: skip
+# A pipeline may end in a regression with several targets.
+_IGNORE_TARGETS = frozenset({"NeighborsTransformer.fit", "NeighborsTransformer.fit_transform"})
 _PATHS = frozenset({"path", "folder", "data_home", "available", "checkpoint", "rows"})
 
 

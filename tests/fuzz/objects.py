@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 import mdt_fast as mdt
 
@@ -147,6 +148,17 @@ def fitted(draw: Draw, estimator: type) -> Any:
     return estimator(**options).fit(some_views(draw))
 
 
+def neighbors_transformer(draw: Draw) -> Any:
+    """Return a transformer that is fitted on one view."""
+    draw.n_views = 1
+    (X,) = plain_views(draw)
+    return mdt.NeighborsTransformer(
+        draw.integer(1, min(5, draw.n - 1)), metric=draw.choose("euclidean", "euclidean", "manhattan", "cosine"),
+        mode=draw.choose("distance", "distance", "connectivity"), method=draw.choose("auto", "exact"),
+        n_jobs=draw.jobs,
+    ).fit(X if draw.chance(0.8) else sparse.csr_array(X))  # fmt: skip
+
+
 @functools.cache
 def study() -> Any:
     """Return a small study; the same for all cases of a process."""
@@ -165,6 +177,7 @@ INSTANCES: dict[type, Callable[[Draw], Any]] = {
     mdt.ClusterSelection: cluster_selection,
     mdt.ViewReport: view_report,
     mdt.FusedGraph: fused_graph,
+    mdt.NeighborsTransformer: neighbors_transformer,
     mdt.Scoring: lambda draw: mdt.Scoring(),
     mdt.study.Study: lambda draw: study(),
     mdt.study.Table: lambda draw: study().table(),

@@ -280,6 +280,25 @@ def _check_neighbours(value: Any) -> None:
         raise BrokenPromiseError("out of range: distances are negative or not in order")
 
 
+def _check_neighbour_graph(graph: Any) -> None:
+    lengths = np.diff(graph.indptr)
+    table = graph.data.reshape(graph.shape[0], -1)
+    if len(set(lengths.tolist())) != 1 or not sparse.issparse(graph) or graph.format != "csr":
+        raise BrokenPromiseError("rows of a neighbour graph have different numbers of entries")
+    if ((graph.indices < 0) | (graph.indices >= graph.shape[1])).any():
+        raise BrokenPromiseError("out of range: an index is not one of a training sample")
+    if any(len(set(row)) != lengths[0] for row in graph.indices.reshape(table.shape).tolist()):
+        raise BrokenPromiseError("a row of a neighbour graph has an index twice")
+    if (np.diff(table, axis=1) < 0).any() or (table < 0).any():
+        raise BrokenPromiseError("out of range: distances are negative or not in order")
+
+
+def _check_own_graph(graph: Any) -> None:
+    _check_neighbour_graph(graph)
+    if (graph.indices.reshape(graph.shape[0], -1)[:, 0] != np.arange(graph.shape[0])).any():
+        raise BrokenPromiseError("the first neighbour of a training sample is not the sample itself")
+
+
 def _check_k_means(value: Any) -> None:
     labels = value.labels
     if labels.max(initial=0) >= len(value.centers) or value.inertia < 0:
@@ -313,6 +332,8 @@ _BY_NAME: dict[str, Callable[[Any], None]] = {
     "quality.davies_bouldin": _between(0.0, np.inf),
     "quality.calinski_harabasz": _between(0.0, np.inf),
     "nearest_neighbors": _check_neighbours,
+    "NeighborsTransformer.fit_transform": _check_own_graph,
+    "NeighborsTransformer.transform": _check_neighbour_graph,
     "k_means": _check_k_means,
     "OperatorSet.remoteness": _check_remoteness,
     "MDTClustering.remoteness": _check_remoteness,

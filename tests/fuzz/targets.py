@@ -28,7 +28,7 @@ _WEIGHTS = {"datasets.fetch": 0.05, "datasets": 0.3, "plot": 0.15, "study": 0.2,
 _HEAVY = {"build_operators": 6.0, "search": 8.0, "embed": 3.0, "k_means": 3.0, "nearest_neighbors": 3.0,
           "MDTClustering.fit": 4.0, "MDT.fit": 3.0, "select_time": 2.0, "OperatorSet.from_affinities": 2.0,
           "OperatorSet.from_transitions": 2.0, "quality.contrastive_loss": 2.0, "MDT.impute": 2.0,
-          "OperatorSet.new_rows": 2.0, "MDTClustering.predict": 2.0}  # fmt: skip
+          "OperatorSet.new_rows": 2.0, "MDTClustering.predict": 2.0, "NeighborsTransformer.transform": 2.0}  # fmt: skip
 
 
 @dataclass(frozen=True)

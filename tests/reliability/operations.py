@@ -164,6 +164,11 @@ OPERATIONS: tuple[Operation, ...] = (
               lambda X: mdt.nearest_neighbors(X, 15, n_jobs=1)),
     Operation("nearest_neighbors", "approx, N = 40000, d = 50", lambda: views(40000, 50)[0],
               lambda X: mdt.nearest_neighbors(X, 15, method="approx", random_state=0, n_jobs=1)),
+    Operation("NeighborsTransformer.fit_transform", "approx, N = 40000, d = 50", lambda: views(40000, 50)[0],
+              lambda X: mdt.NeighborsTransformer(15, method="approx", n_jobs=1).fit_transform(X)),
+    Operation("NeighborsTransformer.transform", "N = M = 40000, d = 50",
+              lambda: mdt.NeighborsTransformer(15, n_jobs=1).fit(views(40000, 50)[0]),
+              lambda transformer: transformer.transform(views(40000, 50)[1])),
     Operation("k_means", "N = 100000, k = 50", lambda: views(100000)[0],
               lambda X: mdt.k_means(X, 50, n_init=50, random_state=0, n_jobs=1)),
     Operation("embed", "50 components, N = 20000", lambda: trajectory(20000), lambda W: mdt.embed(W, 50, tol=1e-12)),
@@ -260,6 +265,7 @@ QUICK = (
     "Trajectory.H", "Trajectory.T", "Trajectory.__", "Trajectory.extend", "Trajectory.n_unconnected_parts",
     "Trajectory.sequence", "ViewReport.",
     "Trajectory.matvec", "Trajectory.rmatvec", "MDT.set_params", "MDTClustering.set_params",
+    "NeighborsTransformer.fit",
     # `fit` and then an attribute, or one of the functions above on the fitted model.
     "MDT.fit_transform", "MDTClustering.fit_predict", "MDTClustering.remoteness", "MDTClustering.impute",
 )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from .._graphs.modalities import is_multimodal
@@ -76,8 +77,10 @@ def split_matrix(
     estimator: MultiViewEstimator, X: Any, name: str | None, present: Any, *, is_new: bool = False
 ) -> dict[str, View]:
     """Return the views of one 2-D array, checked by scikit-learn's rules."""
-    whole = _validate(estimator, X, "X" if name is None else f"X ({name})", is_new=is_new)
     slices = estimator.view_slices
+    # Of several views a sample may lack some.
+    argument = "X" if name is None else f"X ({name})"
+    whole = validate_matrix(estimator, X, argument, is_new=is_new, allow_nan=slices is not None)
     if slices is None:
         slices = {name or "view 0": slice(None)}
     elif not isinstance(slices, (Mapping, list, tuple)) or not len(slices):
@@ -96,8 +99,10 @@ def split_matrix(
     return {view.name: view for view in views}
 
 
-def _validate(estimator: MultiViewEstimator, X: Any, argument: str, *, is_new: bool) -> Matrix:
-    """Return one matrix of floats.
+def validate_matrix(
+    estimator: BaseEstimator, X: Any, argument: str, *, is_new: bool = False, allow_nan: bool = False
+) -> Matrix:
+    """Return one matrix of floats, checked by scikit-learn's rules.
 
     scikit-learn converts dates and strings and trusts the arrays of sparse matrices, so they are checked
     first.
@@ -117,8 +122,7 @@ def _validate(estimator: MultiViewEstimator, X: Any, argument: str, *, is_new: b
             reset=not is_new,
             accept_sparse="csr",
             dtype=(np.float64, np.float32),
-            # Of several views a sample may lack some.
-            ensure_all_finite=True if estimator.view_slices is None else "allow-nan",
+            ensure_all_finite="allow-nan" if allow_nan else True,
             ensure_min_samples=1 if is_new else 2,
         )
     except (TypeError, ValueError) as error:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .. import _core
-from .._support.csr import check_arrays, to_parts, to_scipy, without_empty_columns
-from .._support.memory import require
+from .._support.csr import check_arrays, to_parts, to_scipy
 from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
 from .absence import borrow, fill_from, lent_rows, placed, without_zero_rows
 from .approximate import is_search
+from .cross import cross_search
 from .frozen import immutable
 from .joint import JointView
 from .kernels import Bandwidth, KernelShape, call_kernel
@@ -148,7 +148,12 @@ class NewView:
     @classmethod
     def of(cls, view: View, training: TrainingView, n_threads: int) -> NewView:
         """Search the edges of the new samples that the view has."""
-        found = _find_edges(training, view, n_threads) if view.n_samples else None
+        if not view.n_samples:
+            return cls(view, training, None, n_threads)
+        found = cross_search(
+            training.data, view, radii=training.radii, last=training.last, k=training.n_neighbors,
+            metric=training.metric, n_threads=n_threads,
+        )  # fmt: skip
         return cls(view, training, found, n_threads)
 
     @cached_property
@@ -328,29 +333,6 @@ def _rows_of_view(training: TrainingView, view: View, found: _core.CrossTable, n
             OperatorWarning,
         )
     return to_scipy(made.rows, len(training.radii))
-
-
-def _find_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
-    try:
-        return _search_edges(training, view, n_threads)
-    except ValueError as error:
-        raise ValueError(f"{view.label}: {error}") from None
-
-
-def _search_edges(training: TrainingView, view: View, n_threads: int) -> _core.CrossTable:
-    X: Any = training.data
-    new: Any = view.data
-    how: dict[str, Any] = {"radii": training.radii, "last": training.last, "k": training.n_neighbors}
-    how |= {"metric": training.metric, "n_threads": n_threads}
-    if sparse.issparse(X) and training.metric == "correlation":
-        require(8 * X.shape[0] * X.shape[1], f"{view.label}: the correlation distance of a sparse view")
-        X = X.toarray()
-    if sparse.issparse(X):
-        return _core.cross_knn(*without_empty_columns(X, sparse.csr_array(new)), **how)
-    if sparse.issparse(new):
-        require(8 * new.shape[0] * new.shape[1], f"{view.label}: sparse new samples of a dense view")
-        new = new.toarray()
-    return _core.cross_knn(X, np.require(new, np.float64, ["C", "A"]), **how)
 
 
 def _kernel_by_rows(training: TrainingView, edges: _core.CsrParts, name: str) -> NDArray[np.float64]:
