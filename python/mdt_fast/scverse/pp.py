@@ -107,9 +107,7 @@ def neighbors(
         check_key("key_added", key_added)
     if weight_key is not None:
         check_key("weight_key", weight_key)
-    recipe = Recipe.of(
-        data, views, batch_key, random_state, {"n_neighbors": n_neighbors, "metric": metric, **options}
-    )
+    recipe = Recipe.of(data, views, batch_key, random_state, {"n_neighbors": n_neighbors, "metric": metric, **options})
     ops = recipe.build(data, n_jobs)
     graph = fused_graph(ops)
     _, *keys = graph_keys(key_added)
