@@ -32,6 +32,8 @@ FOREIGN = (
     "ignore:In the future, the default backend for leiden:FutureWarning",
     "ignore:Observation names are not unique:UserWarning",
     "ignore:obs_names are not unique:UserWarning",
+    "ignore:Writing zarr v2 data:UserWarning",
+    "ignore:Graph is not fully connected, spectral embedding:UserWarning",
     # pandas, asked by mudata whether a column with inf has integers.
     "ignore:invalid value encountered in cast:RuntimeWarning",
 )
@@ -64,7 +66,7 @@ def groups():
 @pytest.fixture
 def cells(rng, groups):
     """A curve through the types in ten coordinates, seen in two modalities."""
-    along = groups + rng.uniform(-0.5, 0.5, N)
+    along = groups + rng.uniform(-0.38, 0.38, N)
     rna = np.column_stack([3.0 * np.minimum(along, 1.2), np.sin(along), 0.2 * rng.normal(size=(N, 8))])
     protein = np.column_stack([3.0 * along, np.cos(along), 0.2 * rng.normal(size=(N, 4))])
     return {"along": along, "rna": rna, "prot": protein}

@@ -203,13 +203,11 @@ def distances_from(
     members = np.flatnonzero(part == part[cell])
     distances = np.full(C.shape[0], np.inf)
     distances[cell] = 0.0
-    if len(members) < 3:
-        # Two cells that only lead to each other, or one alone: no eigenvector beside the first two.
-        distances[members] = np.where(members == cell, 0.0, 1.0)
+    if len(members) == 1:
         return distances
     own = sparse.csr_array(C[members][:, members]).astype(np.float64)
     walk = OperatorSet.from_affinities({"fused": own}, n_jobs=n_jobs).trajectory([0])
-    found = embed(walk, min(n_components, len(members) - 2), weighting="stationary", decomposition="eigen", tol=1e-6)
+    found = embed(walk, min(n_components, len(members) - 1), weighting="stationary", decomposition="eigen", tol=1e-6)
     # Coordinates are eigenvectors times eigenvalues.
     scaled = found.coordinates * weight(np.asarray(found.eigenvalues))
     at = int(np.flatnonzero(members == cell)[0])
