@@ -90,7 +90,7 @@ class TestFiles:
         views = {"rna": "X", "prot": "X"}
         mv.pp.neighbors(backed, views)
         assert_same(backed.obsp["mdt_connectivities"], graph_of(partial, views))
-        with pytest.raises(ValueError, match="to_memory|backed"):
+        with pytest.raises(ValueError, match=r"to_memory|backed"):
             mv.pp.neighbors(backed, views, copy=True)
 
     def test_zarr(self, adata, tmp_path):

@@ -177,7 +177,7 @@ class TestProjection:
     def test_changed_reference(self, split):
         query, reference = split
         reference.X = reference.X * 3
-        with pytest.raises(ValueError, match="reference: .*was changed after the PCA"):
+        with pytest.raises(ValueError, match=r"reference: .*was changed after the PCA"):
             mv.tl.ingest(query, reference, obs="type")
 
     def test_without_loadings(self, split):
@@ -197,7 +197,7 @@ class TestProjection:
 def test_options_that_cannot_be_stored(split):
     query, reference = split
     mv.pp.neighbors(reference, VIEWS, kernel=np.exp, bandwidth=1.0)
-    with pytest.raises(ValueError, match="kernel: expected the value that was given to pp.neighbors"):
+    with pytest.raises(ValueError, match=r"kernel: expected the value that was given to pp.neighbors"):
         mv.tl.ingest(query, reference, obs="type")
 
 

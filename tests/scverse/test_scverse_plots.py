@@ -45,9 +45,9 @@ class TestEmbedding:
         assert mv.pl.embedding(drawn, ax=ax) is ax
 
     def test_wrong_names(self, plt, drawn):
-        with pytest.raises(ValueError, match="basis: expected a key of .obsm, .*'X_mdt'"):
+        with pytest.raises(ValueError, match=r"basis: expected a key of .obsm, .*'X_mdt'"):
             mv.pl.embedding(drawn, "X_umap")
-        with pytest.raises(ValueError, match="color: expected a column of .obs, .*'type'"):
+        with pytest.raises(ValueError, match=r"color: expected a column of .obs, .*'type'"):
             mv.pl.embedding(drawn, color="kind")
 
 
@@ -71,12 +71,12 @@ class TestViewWeights:
         assert [label.get_text() for label in ax.get_xticklabels()] == ["all cells"]
 
     def test_no_weights(self, plt, adata):
-        with pytest.raises(ValueError, match="weight_key: expected columns of .obs that end in ':mod_weight'"):
+        with pytest.raises(ValueError, match=r"weight_key: expected columns of .obs that end in ':mod_weight'"):
             mv.pl.view_weights(adata)
 
 
 def test_view_report(plt, drawn):
-    with pytest.raises(ValueError, match="key: expected a table of tl.view_report in .uns"):
+    with pytest.raises(ValueError, match=r"key: expected a table of tl.view_report in .uns"):
         mv.pl.view_report(drawn)
     mv.tl.view_report(drawn, "type")
     ax = mv.pl.view_report(drawn)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from .._operators.operator_set import OperatorSet
+from .._support.arguments import check_text
 from ._objects import listed
 
 # What scanpy calls the graph that has no key.
@@ -39,7 +40,7 @@ def graph_keys(key_added: str | None) -> tuple[str, str, str]:
 
 def stored_graph(data: Any, key: str | None, argument: str = "neighbors_key") -> StoredGraph:
     """Return a graph that `pp.neighbors`, scanpy or muon wrote."""
-    key = graph_keys(key)[0]
+    key = graph_keys(None if key is None else check_text(argument, key))[0]
     known = [str(name) for name, entry in data.uns.items() if isinstance(entry, Mapping) and "params" in entry]
     known = [name for name in known if {"connectivities_key", "distances_key"} <= set(data.uns[name])]
     if key not in known:

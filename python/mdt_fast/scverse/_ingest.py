@@ -21,7 +21,7 @@ from .._operators.new_samples import functions_at
 from .._operators.operator_set import OperatorSet
 from .._support.threads import n_threads
 from ._matrices import in_memory
-from ._objects import check_data, check_key, codes_of, column, listed, to_change
+from ._objects import check_data, check_key, check_names, codes_of, column, listed, to_change
 from ._projection import read_like
 from ._recipe import Recipe, stored_recipe
 from ._views import place
@@ -89,8 +89,8 @@ def ingest(
     check_data(reference, "reference")
     target = to_change(query, copy=copy)
     check_key("key_added", key_added)
-    columns = [_Column.of(reference, key) for key in _names(obs, "obs")]
-    coordinates = {key: _coordinates(reference, key) for key in _names(obsm, "obsm")}
+    columns = [_Column.of(reference, key) for key in check_names("obs", obs)]
+    coordinates = {key: _coordinates(reference, key) for key in check_names("obsm", obsm)}
     if not columns and not coordinates:
         raise ValueError("obs, obsm: expected at least one column or key, got none")
     if unknown is not None:
@@ -98,7 +98,8 @@ def ingest(
     recipe = stored_recipe(reference, neighbors_key, options, "reference")
     if recipe is None:
         raise ValueError(
-            f"reference: expected .uns[{neighbors_key!r}] of scverse.pp.neighbors, got {listed(reference.uns)}"
+            "neighbors_key: expected the key of a graph of scverse.pp.neighbors in .uns of the reference, "
+            f"{listed(reference.uns)}, got {neighbors_key!r}"
         )
     views = _views_like(query, reference, recipe)
     step, remoteness = _first_step(recipe.build(reference, n_jobs), views, n_jobs)
@@ -160,15 +161,6 @@ class _Column:
             names = names if unknown in names else [*names, unknown]
             codes[is_unknown] = names.index(unknown)
         return {self.key: as_labels(codes, names), f"{self.key}_confidence": confidence}
-
-
-def _names(names: Any, argument: str) -> list[str]:
-    if names is None:
-        return []
-    found = [names] if isinstance(names, str) else list(names)
-    if not all(isinstance(name, str) for name in found):
-        raise TypeError(f"{argument}: expected a name or a list of names, got {names!r}")
-    return found
 
 
 def _coordinates(reference: Any, key: str) -> NDArray[Any]:

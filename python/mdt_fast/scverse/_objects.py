@@ -105,6 +105,17 @@ def check_key(argument: str, key: Any) -> str:
     return key
 
 
+def check_names(argument: str, names: Any) -> list[str]:
+    """Return one name, or a list of names, as a list; None is none."""
+    found = [] if names is None else [names] if isinstance(names, str) else names
+    if not isinstance(found, (list, tuple)) and not (hasattr(found, "tolist") and getattr(found, "ndim", 0) == 1):
+        raise TypeError(f"{argument}: expected a name or a list of names, got {type(names).__name__}")
+    wrong = [name for name in found if not isinstance(name, str)]
+    if wrong:
+        raise TypeError(f"{argument}: expected a name or a list of names, got {wrong[0]!r}")
+    return [str(name) for name in found]
+
+
 def listed(names: Iterable[Any]) -> str:
     """Return names as text for a message, not too many of them."""
     shown = [repr(str(name)) for name in names]

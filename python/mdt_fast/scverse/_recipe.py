@@ -19,7 +19,9 @@ from .._graphs.views import View
 from .._operators.build import build_operators
 from .._operators.data_checks import warn_of_data
 from .._operators.operator_set import OperatorSet
-from .._support.arguments import is_integer
+from .._support.arguments import check_text, is_integer
+from ._graph import graph_keys
+from ._matrices import keys_of
 from ._objects import complete_column, listed
 from ._representation import representation
 from ._views import Source, find_sources, read_views
@@ -101,7 +103,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-def stored_recipe(data: Any, key: str, options: Mapping[str, Any], argument: str = "data") -> Recipe | None:
+def stored_recipe(data: Any, key: str | None, options: Mapping[str, Any], argument: str = "data") -> Recipe | None:
     """Return the recipe that `pp.neighbors` stored; None if it stored none under this key.
 
     Parameters
@@ -109,12 +111,13 @@ def stored_recipe(data: Any, key: str, options: Mapping[str, Any], argument: str
     data : AnnData or MuData
         The object.
     key : str
-        Key of `.uns`.
+        Key of `.uns`; None is "neighbors".
     options : mapping
         Options that replace stored ones; those that could not be stored must be among them.
     argument : str, default="data"
         The argument in which the user gave the object.
     """
+    key = graph_keys(None if key is None else check_text("neighbors_key", key))[0]
     entry = data.uns.get(key)
     text = entry["params"].get(_STORED) if isinstance(entry, Mapping) and "params" in entry else None
     if text is None:
@@ -153,6 +156,11 @@ def recipe_for(
         found = stored_recipe(data, neighbors_key, options)
         if found is not None:
             return found if batch_key is None else Recipe(found.sources, batch_key, random_state, found.options)
+        if not is_multimodal(data):
+            raise ValueError(
+                f"views, neighbors_key: expected matrices of the AnnData, {listed(keys_of(data))}, or the key of a "
+                f"graph of scverse.pp.neighbors, {listed(data.uns)}, got None and {neighbors_key!r}"
+            )
     return Recipe.of(data, views, batch_key, random_state, options)
 
 

@@ -28,10 +28,10 @@ from scipy import sparse
 from .._graphs.modalities import is_multimodal
 from .._graphs.views import read_present
 from .._operators.imputation import expected_features
-from .._support.arguments import check_integer
+from .._support.arguments import check_integer, check_text
 from ._graph import lazy_walk, stored_graph
 from ._matrices import find_key, read_key
-from ._objects import check_data, check_key, listed, n_cells, to_change
+from ._objects import check_data, check_key, check_names, listed, n_cells, to_change
 from ._views import Source, cells_of, place
 from ._write import Results, storable
 
@@ -179,7 +179,7 @@ def _source(data: Any, modality: Any, layer: str | None, argument: str) -> Sourc
     """Return where the features are: a layer of a modality, or of the AnnData."""
     owner = data
     if is_multimodal(data):
-        if modality not in data.mod:
+        if modality is None or check_text(argument, modality) not in data.mod:
             raise ValueError(f"{argument}: expected a modality, {listed(data.mod)}, got {modality!r}")
         owner = data.mod[modality]
     elif modality is not None:
@@ -191,7 +191,7 @@ def _source(data: Any, modality: Any, layer: str | None, argument: str) -> Sourc
 def _of_obsm(data: Any, view: Any, layer: str | None) -> Source:
     if layer is not None:
         raise ValueError(f"layer: expected None for a matrix in .obsm of an AnnData, got {layer!r}")
-    if view not in data.obsm:
+    if check_text("view", view) not in data.obsm:
         raise ValueError(f"view: expected a key of .obsm, {listed(data.obsm)}, got {view!r}")
     return Source(str(view), str(view))
 
@@ -218,7 +218,7 @@ def _names(owner: Any, source: Source, d: int) -> list[str]:
 
 
 def _positions(names: list[str], genes: Any) -> list[int]:
-    wanted = [genes] if isinstance(genes, str) else list(genes)
+    wanted = check_names("genes", genes)
     places: dict[str, list[int]] = {}
     for i, name in enumerate(names):
         places.setdefault(name, []).append(i)

@@ -147,9 +147,7 @@ def pseudotime(
     check_data(data)
     if root is None:
         if "iroot" not in data.uns:
-            raise ValueError(
-                "root: expected the name or position of a cell, or .uns['iroot'], got None"
-            )
+            raise ValueError("root: expected the name or position of a cell, or .uns['iroot'], got None")
         root = int(data.uns["iroot"])
     values = _distances(data, root, "root", _over_all_times, n_components, neighbors_key, n_jobs)
     largest = float(values[np.isfinite(values)].max())

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .. import plot
 from .._fusion.fused_graph import FusedGraph
 from .._search.view_report import ViewReport
+from .._support.arguments import check_text
 from ._graph import stored_graph
 from ._matrices import in_memory
 from ._objects import check_data, codes_of, column, complete_column, listed, n_cells
@@ -42,7 +43,7 @@ def embedding(data: Any, basis: str = "X_mdt", *, color: str | None = None, ax: 
     matplotlib.axes.Axes
     """
     check_data(data)
-    key = basis if basis in data.obsm else f"X_{basis}"
+    key = basis if check_text("basis", basis) in data.obsm else f"X_{basis}"
     if key not in data.obsm:
         raise ValueError(f"basis: expected a key of .obsm, {listed(data.obsm)}, got {basis!r}")
     labels = None if color is None else _labels(data, color)
@@ -133,7 +134,7 @@ def view_report(data: Any, *, key: str = "mdt_view_report", ax: Any = None) -> A
     matplotlib.axes.Axes
     """
     check_data(data)
-    table = data.uns.get(key)
+    table = data.uns.get(check_text("key", key))
     if not hasattr(table, "columns") or "stay" not in table.columns:
         raise ValueError(f"key: expected a table of tl.view_report in .uns, {listed(data.uns)}, got {key!r}")
     V, nothing = len(table), np.empty(0)
