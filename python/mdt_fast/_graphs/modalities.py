@@ -39,13 +39,13 @@ def modalities(mdata: Any, argument: str) -> list[tuple[str, Any]]:
             raise ValueError(f"{argument} ({name}): expected a matrix in .obsm[{_REDUCED!r}] or .X, got neither")
         # An .obsm may hold data frames.
         X = X.to_numpy() if hasattr(X, "to_numpy") else X
-        rows = _rows_of_cells(mdata, name, X.shape[0], f"{argument} ({name})")
+        rows = rows_of_cells(mdata, name, X.shape[0], f"{argument} ({name})")
         has = rows >= 0
         pairs.append((str(name), X[rows] if has.all() else PartialRows(X[rows[has]], has)))
     return pairs
 
 
-def _rows_of_cells(mdata: Any, name: Any, n_rows: int, label: str) -> NDArray[np.int64]:
+def rows_of_cells(mdata: Any, name: Any, n_rows: int, label: str) -> NDArray[np.int64]:
     """Return the row of each cell in a modality; -1 for a cell that the modality lacks."""
     n_cells = len(mdata.obs_names)
     # Numbers from 1 on, and 0 for no row.

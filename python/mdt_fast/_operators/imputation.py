@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from .._support.arguments import check_integer
@@ -69,17 +69,54 @@ def impute(W: Trajectory, view: int | str) -> Imputation:
         raise ValueError(f"view: expected one built from features, got {names[index]!r}, a given matrix or graph")
     if training.presence is None:
         return Imputation(np.empty((0, training.data.shape[1])), np.empty(0, dtype=np.intp), np.empty(0))
-    X, has = training.data, training.presence.samples
     lacking = training.presence.lacking().astype(np.intp)
-    n, d = ops.n_samples, X.shape[1]
-    require(8 * len(lacking) * d, f"impute: {len(lacking)} samples of {d} features")
-    mass = np.asarray(W @ training.presence.mask().astype(ops.dtype), dtype=np.float64)[lacking]
-    values = np.empty((len(lacking), d), dtype=ops.dtype)
-    for start in range(0, d, _COLUMNS):
-        block: Any = X[:, start : start + _COLUMNS]
-        padded = np.zeros((n, block.shape[1]), dtype=ops.dtype)
-        padded[has] = block.toarray() if sparse.issparse(block) else block
-        values[:, start : start + _COLUMNS] = np.asarray(W @ padded)[lacking]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.where(mass[:, np.newaxis] > 0, values / mass[:, np.newaxis], np.nan)
+    values, mass = expected_features(W, training.data, training.presence.mask(), lacking)
     return Imputation(values if training.scaling is None else training.scaling.invert(values), lacking, mass)
+
+
+def expected_features(
+    W: Trajectory,
+    X: Any,
+    has: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+    *,
+    dtype: DTypeLike = np.float64,
+    name: str = "impute",
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return ``W X`` over the samples that have a view, divided by their share of W, for some samples.
+
+    Parameters
+    ----------
+    W : Trajectory
+        The trajectory.
+    X : (n, d) array or sparse matrix
+        Features of the samples that have the view.
+    has : (N,) array of bool
+        Which samples these are.
+    rows : (m,) array of int
+        Samples for which the features are computed.
+    dtype : dtype, default=float64
+        Type of the result.
+    name : str, default="impute"
+        The function, for a message.
+
+    Returns
+    -------
+    values : (m, d) array
+        Rows of nan if no walk from the sample ends at one that has the view.
+    mass : (m,) array
+        Probability that the walk ends at a sample that has the view.
+    """
+    n, d = len(has), X.shape[1]
+    require(np.dtype(dtype).itemsize * len(rows) * d, f"{name}: {len(rows)} samples of {d} features")
+    mass = np.asarray(W @ has.astype(W.dtype), dtype=np.float64)[rows]
+    divisor = np.where(mass > 0, mass, np.nan)[:, np.newaxis]
+    values = np.empty((len(rows), d), dtype=dtype)
+    # Each block of columns of a matrix that is stored by rows would read all of it.
+    columns: Any = sparse.csc_array(X) if sparse.issparse(X) else X
+    for start in range(0, d, _COLUMNS):
+        block: Any = columns[:, start : start + _COLUMNS]
+        padded = np.zeros((n, block.shape[1]), dtype=W.dtype)
+        padded[has] = block.toarray() if sparse.issparse(block) else block
+        values[:, start : start + _COLUMNS] = np.asarray(W @ padded)[rows] / divisor
+    return values, mass
