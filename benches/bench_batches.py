@@ -234,7 +234,11 @@ def print_tables(path: Path) -> None:
         print(part.groupby("way")[["AMI", "ARI", "mixing", "purity", "seconds"]].mean().round(1).to_string())
     print("\nAMI, mean over the designs and over the effects with a size above 0")
     moved = rows[rows["size"] > 0]
-    print(moved.pivot_table(index="way", columns="set", values="AMI")[list(dict.fromkeys(rows["set"]))].round(1).to_string())
+    print(
+        moved.pivot_table(index="way", columns="set", values="AMI")[list(dict.fromkeys(rows["set"]))]
+        .round(1)
+        .to_string()
+    )
 
 
 def isolet(ways: list[str], seeds: int) -> None:

@@ -9,6 +9,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_mutual_info_score
+from threadpoolctl import threadpool_limits
 
 import mdt_fast as mdt
 from helpers import oracle
@@ -275,7 +276,9 @@ class TestArguments:
     def test_given_graphs_are_refused(self, rng):
         X, _, batches = shifted(rng)
         D = oracle.pairwise_distances(X, "euclidean")
-        with pytest.raises(ValueError, match=r"batches: expected views of features .* got metric='precomputed' \(view 0\)"):
+        with pytest.raises(
+            ValueError, match=r"batches: expected views of features .* got metric='precomputed' \(view 0\)"
+        ):
             mdt.build_operators([D], metric="precomputed", batches=batches)
         with pytest.raises(ValueError, match="batches: expected views of features .* got a given graph"):
             mdt.build_operators([X], neighbors=mdt.nearest_neighbors(X, 3), batches=batches)
@@ -322,6 +325,15 @@ class TestEstimators:
         batches = np.where(np.arange(90) < 3, "small", "large")
         rows = mdt.build_operators([X], n_neighbors=8, kernel="adaptive", batches=batches).new_rows([X[:5] + 0.01])[0]
         np.testing.assert_allclose(rows.sum(axis=1), 1)
+
+    def test_harmony_recipe(self, rng):
+        harmonypy = pytest.importorskip("harmonypy")
+        X, clusters, batches = shifted(rng, 300, d=8, shift=1.0)
+        meta = pd.DataFrame({"batch": batches.astype(str)})
+        with threadpool_limits(1):
+            corrected = harmonypy.run_harmony(X, meta, "batch", verbose=False).Z_corr
+        assert corrected.shape == X.shape
+        assert adjusted_mutual_info_score(clusters, mdt.MDTClustering(3).fit_predict([corrected])) > 0.9
 
     def test_n_jobs(self, rng):
         X, _, batches = shifted(rng, 200)

@@ -10,9 +10,10 @@ import mdt_fast as mdt
 
 ROOT = Path(__file__).parents[2]
 README, GUIDE, MISSING = ROOT / "README.md", ROOT / "docs" / "guide.md", ROOT / "docs" / "missing.md"
+BATCHES = ROOT / "docs" / "batches.md"
 
 
-@pytest.mark.parametrize("path", [README, GUIDE, MISSING], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [README, GUIDE, MISSING, BATCHES], ids=lambda path: path.name)
 def test_session(path):
     mpl.use("Agg")
     registered = mdt.baselines._registry._MAKERS.copy()
