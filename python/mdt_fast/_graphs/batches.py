@@ -18,7 +18,7 @@ with the same mean as the batches before; the start that ends with more mutual n
 choice across batches uses the moved features. Sparse views are not moved. (Mean AMI of three sets with a shift of three
 times their spread: 73.8 without alignment, 79.6 with it; see ``docs/batches.md``.)
 
-Cost: exact searches across batches, ``N^2 d`` products; the alignment uses at most 2,000 samples of a batch.
+Cost: exact searches across batches, ``N^2 d`` products; the alignment uses at most 1,000 samples on each side.
 
 References
 ----------
@@ -50,7 +50,7 @@ from .views import Matrix, View, refuse_mask
 # Clusters have about this many times as many samples as a neighbourhood.
 _CLUSTER = 8
 # Neighbours that align two batches, samples that are compared, and moves; 0 for no alignment.
-_PAIRS, _COMPARED, _MOVES = 5, 2000, 20
+_PAIRS, _COMPARED, _MOVES = 5, 1000, 20
 
 Codes = NDArray[np.intp]
 # Rows, columns and values of the edges of a directed graph.
@@ -133,6 +133,10 @@ def _search_within(
         nearest_positive[group] = np.ldexp(each.nearest_positive, unit)
         last[group] = group[each.indices[:, -1]]
         edges.append(_edges(group, group, each.indices, np.ldexp(each.distances, unit)))
+    if not np.isfinite(nearest_positive).any():
+        raise ValueError(
+            f"batches ({view.name}): expected distinct samples in some batch, got copies of one sample in each"
+        )
     made = from_edges(*_concatenate(edges), n)
     return replace(made, nearest_positive=nearest_positive, exponent=exponent, last=last)
 
