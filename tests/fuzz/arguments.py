@@ -66,6 +66,13 @@ def _align(draw: Draw) -> Any:
     return "outer" if draw.wants_alignment or draw.chance(0.1) else None
 
 
+def _batches(draw: Draw) -> Any:
+    """Return the batch of each sample, or None."""
+    codes = draw.rng.integers(draw.choose(1, 2, 2, 3, 20), size=draw.n_rows)
+    names = np.array(["a", "b b", "", *map(str, range(3, 20))])[codes]
+    return draw.choose(None, codes, codes.tolist(), codes.astype(np.uint8), names, names.tolist(), names.astype(object))
+
+
 def _package_list(draw: Draw) -> Any:
     """Return the path of a list of packages, or None."""
     if draw.chance(0.4):
@@ -272,7 +279,8 @@ GENERATORS: dict[str, Generator] = {
     "align": _align, "alpha": _unit, "available": _package_list,
     "anisotropy": per_view(picks(0.0, 0.5, 1.0, 1, 3.0, 1e-300)), "answer": picks("any", "last"), "ax": _axes,
     "bandwidth": per_view(picks("max-min", "max-min", 1.0, 1e-3, 1e3, 1e-300, 1e300, largest)),
-    "batch_size": counts(1, 20, None), "by_search": picks({0: [0.5, 0.6], 1: [0.7]}, {0: [0.1]}, {0: [1, 2, 3]}),
+    "batch_size": counts(1, 20, None), "batches": _batches,
+    "by_search": picks({0: [0.5, 0.6], 1: [0.7]}, {0: [0.1]}, {0: [1, 2, 3]}),
     "cells": picks({}), "center_box": picks((-10.0, 10.0), (0, 1), (0.0, 0.0), [-1, 1]), "checkpoint": picks(None),
     "cluster_std": picks(1.0, 0.0, [1.0, 2.0], 1e300), "cmap": picks("Blues", "viridis"), "colorbar": _flag,
     "coordinates": _block, "curves": _curves, "d": _json_result, "data_home": _path("data"),

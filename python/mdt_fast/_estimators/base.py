@@ -86,11 +86,13 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _build(self, X: Any, present: Any = None) -> OperatorSet:
+    def _build(self, X: Any, present: Any = None, batches: Any = None) -> OperatorSet:
         """Read the views and build their operators; return an OperatorSet as it is."""
         if isinstance(X, OperatorSet):
             if present is not None:
                 raise ValueError("present: expected None beside an OperatorSet, which knows the samples of its views")
+            if batches is not None:
+                raise ValueError("batches: expected None beside an OperatorSet, whose graphs exist already")
             self._note_views(X.given_names, None)
             ops = X
         else:
@@ -105,6 +107,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
                 neighbors=self.neighbors,
                 absent=self.absent,
                 zero_rows=self.zero_rows,
+                batches=batches,
                 preset=self.preset,
                 dtype=self.dtype,
                 random_state=self.random_state,
@@ -157,9 +160,9 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
 class Embedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewEstimator):  # type: ignore[misc]
     """An estimator whose `fit` sets the coordinates `embedding_`."""
 
-    def fit_transform(self, X: Any, y: Any = None, *, present: Any = None) -> NDArray[Any]:
+    def fit_transform(self, X: Any, y: Any = None, *, present: Any = None, batches: Any = None) -> NDArray[Any]:
         """Fit and return the coordinates of the training samples."""
-        return self._with_labels(self.fit(X, y, present=present).embedding_, X)
+        return self._with_labels(self.fit(X, y, present=present, batches=batches).embedding_, X)
 
     def _with_labels(self, coordinates: NDArray[Any], X: Any) -> NDArray[Any]:
         """Return coordinates as a data frame with the row labels of several views, if pandas output is set.

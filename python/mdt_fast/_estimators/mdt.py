@@ -71,7 +71,7 @@ class SearchEstimator(MultiViewEstimator):
             self.strategy = make_strategy(self.strategy).replace(**changed)
         return self
 
-    def _fit(self, X: Any, present: Any, *, quality: Any, with_labels: bool = False) -> Fit:
+    def _fit(self, X: Any, present: Any, batches: Any, *, quality: Any, with_labels: bool = False) -> Fit:
         """Build the operators, run the pipeline and set the attributes of all searches."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
         # An earlier fit with another strategy may have left attributes that this one does not set.
@@ -79,7 +79,7 @@ class SearchEstimator(MultiViewEstimator):
             self.__dict__.pop(name, None)
         if not isinstance(X, OperatorSet) and (names := sample_labels(X, self.align)) is not None:
             self.sample_names_ = names
-        self.operators_ = _with_members(self._build(X, present), self.members)
+        self.operators_ = _with_members(self._build(X, present, batches), self.members)
         if self.n_clusters is not None and not is_auto(self.n_clusters):
             check_integer("n_clusters", self.n_clusters, minimum=1, maximum=self.operators_.n_samples - 1)
         warn_of_data(self.operators_)
@@ -276,7 +276,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
     # Singular values along a curve differ by 1e-5. The tolerance for clusters would mix vectors.
     tol: float = 1e-6
 
-    def fit(self, X: Any, y: Any = None, *, present: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, present: Any = None, batches: Any = None) -> Self:
         """Search for a trajectory of the views and embed the samples.
 
         Parameters
@@ -289,6 +289,8 @@ class MDT(InductiveEmbedder, SearchEstimator):
             Ignored.
         present : (N, V) array, or list, tuple or dict of (N,) arrays of bool, default=None
             True for the samples that each view has, as in :func:`build_operators`.
+        batches : (N,) array of int or str, default=None
+            The batch of each sample, as in :func:`build_operators`.
 
         Returns
         -------
@@ -306,7 +308,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
         scoring = Scoring.of(self.quality)
         if isinstance(scoring.quality, str) and scoring.quality == "auto" and self.n_clusters is None:
             scoring = replace(scoring, quality="contrastive" if strategy.compares else None)
-        self._fit(X, present, quality=scoring)
+        self._fit(X, present, batches, quality=scoring)
         return self
 
 
@@ -415,7 +417,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     n_init: int = 10
     resolution: float = 1.0
 
-    def fit(self, X: Any, y: Any = None, *, present: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, present: Any = None, batches: Any = None) -> Self:
         """Search for trajectories of the views and cluster the samples.
 
         Parameters
@@ -428,6 +430,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
             Ignored.
         present : (N, V) array, or list, tuple or dict of (N,) arrays of bool, default=None
             True for the samples that each view has, as in :func:`build_operators`.
+        batches : (N,) array of int or str, default=None
+            The batch of each sample, as in :func:`build_operators`.
 
         Returns
         -------
@@ -436,7 +440,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         """
         refuse_views_as_y(y)
         check_integer("n_init", self.n_init, minimum=1)
-        found = self._fit(X, present, quality=self.quality, with_labels=True)
+        found = self._fit(X, present, batches, quality=self.quality, with_labels=True)
         assert found.labelling is not None
         # The settings have None for a single cluster and for communities.
         self.n_clusters_ = found.result.settings["n_clusters"] or len(found.labelling.centers)
@@ -449,9 +453,9 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         self._warn_of_degenerate_clusters()
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, *, present: Any = None) -> NDArray[np.int32]:
+    def fit_predict(self, X: Any, y: Any = None, *, present: Any = None, batches: Any = None) -> NDArray[np.int32]:
         """Fit and return the clusters of the training samples."""
-        labels: NDArray[np.int32] = self.fit(X, y, present=present).labels_
+        labels: NDArray[np.int32] = self.fit(X, y, present=present, batches=batches).labels_
         return labels
 
     def _warn_of_degenerate_clusters(self) -> None:

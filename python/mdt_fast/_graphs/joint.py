@@ -68,7 +68,7 @@ class JointView:
     def of(cls, views: Sequence[View], metrics: Sequence[str]) -> JointView:
         """Return the recipe for some views and their metrics."""
         pairs = zip(views, metrics, strict=True)
-        return cls(tuple(metrics), tuple(_Scale.of(_rows(view.data, metric)) for view, metric in pairs))
+        return cls(tuple(metrics), tuple(_Scale.of(directions(view.data, metric)) for view, metric in pairs))
 
     def join(self, views: Sequence[View], fillers: Sequence[Filler | None] | None = None) -> View:
         """Return the joint view of samples; fillers are needed for views that lack some of them."""
@@ -84,11 +84,11 @@ class JointView:
     def _block(self, v: int, view: View, filler: Filler | None) -> Matrix:
         """Return the columns of one view for all samples."""
         if view.presence is None:
-            return self.scales[v].apply(_rows(view.data, self.metrics[v]))
+            return self.scales[v].apply(directions(view.data, self.metrics[v]))
         assert filler is not None
         return filler.fill(
-            self.scales[v].apply(_rows(view.data, self.metrics[v])) if view.n_samples else None,
-            self.scales[v].apply(_rows(filler.data, self.metrics[v])),
+            self.scales[v].apply(directions(view.data, self.metrics[v])) if view.n_samples else None,
+            self.scales[v].apply(directions(filler.data, self.metrics[v])),
             view.presence,
         )
 
@@ -166,7 +166,7 @@ def _are_same(a: object, b: object) -> bool:
     return a is b or (isinstance(a, (str, int, float)) and isinstance(b, (str, int, float)) and a == b)
 
 
-def _rows(X: Matrix, metric: str) -> Matrix:
+def directions(X: Matrix, metric: str) -> Matrix:
     """Return rows whose Euclidean distances order samples as the metric does."""
     if metric == "correlation":
         if sparse.issparse(X):

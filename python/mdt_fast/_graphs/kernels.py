@@ -56,11 +56,7 @@ def shape_kernel(kernel: Any, bandwidth: Any, graph: NeighborGraph, published: b
     if kernel == "binary":
         return KernelShape("binary", 1.0, graph.distances)
     if kernel == "adaptive":
-        scales = graph.farthest()
-        # A sample whose neighbours all coincide with it takes the distance of the nearest other
-        # sample, or the largest such distance of all samples.
-        fallback = np.where(np.isfinite(graph.nearest_positive), graph.nearest_positive, finite.max())
-        scales = np.where(scales > 0, scales, fallback)
+        scales = graph.scales()
         return KernelShape("squared", scales, graph.distances, bandwidth=np.ldexp(scales, graph.exponent))
     sigma, scaled = _resolve_bandwidth(bandwidth, graph, float(finite.max()), name)
     widths: Any

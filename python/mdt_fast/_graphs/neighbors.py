@@ -30,8 +30,10 @@ class NeighborGraph:
     distances: NDArray[np.float64]
     nearest_positive: NDArray[np.float64]
     exponent: int = 0
-    # Last neighbour of each sample by (distance, index); only if all samples have equally many.
+    # Last neighbour of each sample by (distance, index); only if neighbours were searched.
     last: NDArray[np.int32] | None = None
+    # The neighbours of each sample in its own batch, which define widths; None without batches.
+    within: "NeighborGraph | None" = None
 
     @classmethod
     def from_table(
@@ -70,16 +72,29 @@ class NeighborGraph:
         starts = np.minimum(self.indptr[:-1], len(self.distances) - 1)
         return np.where(np.diff(self.indptr) > 0, ufunc.reduceat(self.distances, starts), 0.0)
 
+    def rows(self) -> NDArray[np.intp]:
+        """Return the sample at which each edge starts."""
+        return np.repeat(np.arange(self.n_samples), np.diff(self.indptr))
+
     def farthest(self) -> NDArray[np.float64]:
-        """Return the distance of each sample to its last neighbour."""
-        return self._reduce_rows(np.maximum)
+        """Return the distance of each sample to its last neighbour, in its own batch."""
+        return self._reduce_rows(np.maximum) if self.within is None else self.within.farthest()
+
+    def scales(self) -> NDArray[np.float64]:
+        """Return a positive length for each sample: the distance to its last neighbour.
+
+        A sample whose neighbours all coincide with it takes the distance of the nearest other sample, or the
+        largest such distance of all samples.
+        """
+        farthest, nearest = self.farthest(), self.nearest_positive
+        finite = np.isfinite(nearest)
+        return np.where(farthest > 0, farthest, np.where(finite, nearest, nearest[finite].max(initial=0.0)))
 
     def nearest(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the nearest neighbour of each sample and its distance, if all samples have equally many."""
-        table = self.distances.reshape(self.n_samples, -1)
-        chosen = table.argmin(axis=1)
-        rows = np.arange(self.n_samples)
-        return self.indices.reshape(table.shape)[rows, chosen], table[rows, chosen]
+        """Return the nearest neighbour of each sample and its distance, if every sample has one."""
+        least = self._reduce_rows(np.minimum)
+        places = np.flatnonzero(self.distances == np.repeat(least, np.diff(self.indptr)))
+        return self.indices[places[np.searchsorted(places, self.indptr[:-1])]], least
 
     def n_duplicates(self) -> int:
         """Return the number of samples that coincide with one of their neighbours."""
@@ -164,10 +179,19 @@ def _from_triplets(
     distances = np.asarray(values, dtype=np.float64)
     if (i := first_true(~(np.isfinite(distances) & (distances >= 0)))) is not None:
         raise ValueError(f"{name}: expected finite non-negative distances, got {distances[i]} in row {row[i]}")
+    graph = from_edges(row, column, distances, n_samples)
+    row = graph.rows()
+    if (i := first_true((row[1:] == row[:-1]) & (graph.indices[1:] == graph.indices[:-1]))) is not None:
+        raise ValueError(f"{name}: expected distinct neighbours, got {graph.indices[i]} twice in row {row[i]}")
+    return graph
+
+
+def from_edges(
+    row: NDArray[Any], column: NDArray[Any], distances: NDArray[np.float64], n_samples: int
+) -> NeighborGraph:
+    """Return the graph of edges in any order."""
     order = np.lexsort((column, row))
     row, column, distances = row[order], column[order], distances[order]
-    if (i := first_true((row[1:] == row[:-1]) & (column[1:] == column[:-1]))) is not None:
-        raise ValueError(f"{name}: expected distinct neighbours, got {column[i]} twice in row {row[i]}")
     indptr = np.zeros(n_samples + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=n_samples), out=indptr[1:])
     positive = distances > 0

@@ -85,13 +85,16 @@ class TrainingView:
 
         `how` are the arguments of the core for the affinities of the graph.
         """
+        # A new sample is not in a batch: its edges and widths are those of the graph without edges across batches.
+        graph = graph if graph.within is None else graph.within
         if graph.last is None or not is_search(settings.neighbors) or settings.metric == "precomputed":
             return None
         positive = graph.nearest_positive[np.isfinite(graph.nearest_positive)]
         radii, nearest, distances = graph.farthest(), *graph.nearest()
+        n_neighbors = int(np.diff(graph.indptr).max())
         usual = usual_radius(radii)
         return cls(
-            data=immutable(view.data), metric=settings.metric, n_neighbors=int(graph.indptr[1]), radii=radii,
+            data=immutable(view.data), metric=settings.metric, n_neighbors=n_neighbors, radii=radii,
             last=graph.last, exponent=graph.exponent, shape=shape.shape, widths=shape.widths,
             fallback_width=float(positive.max()) if settings.kernel == "adaptive" else None,
             kernel=settings.kernel if callable(settings.kernel) else None, symmetrize=settings.symmetrize,

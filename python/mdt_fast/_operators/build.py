@@ -10,9 +10,9 @@ from numpy.typing import DTypeLike
 
 from .. import _core
 from .._graphs.absence import ZERO_ROWS, fillers, without_zero_rows
+from .._graphs.batches import Codes, check_batches, find_balanced
 from .._graphs.joint import JointView, can_join, joint_settings
 from .._graphs.kernels import shape_kernel
-from .._graphs.neighbors import find_neighbors
 from .._graphs.new_rows import TrainingView
 from .._graphs.scaling import ViewScaling, find_scaling
 from .._graphs.settings import ViewSettings, check_settings
@@ -40,6 +40,7 @@ def build_operators(
     absent: str = "borrow",
     zero_rows: str = "absent",
     align: str | None = None,
+    batches: Any = None,
     preset: str | None = None,
     dtype: DTypeLike | None = None,
     random_state: Any = None,
@@ -114,6 +115,11 @@ default="euclidean"
     align : {None, "outer"}, default=None
         "outer" joins data frames of different samples by their row labels: the samples are those of
         the first frame, followed by the other ones of the next.
+    batches : (N,) array of int or str, default=None
+        The batch of each sample, such as a donor or a plate. Each sample is then joined to its
+        nearest samples of its own batch, and to those of every other batch of which it is
+        one of the nearest as well; distances across batches do not count the shift between them
+        (``docs/batches.md``). A new sample has no batch and is joined to its nearest samples.
     preset : {None, "published"}, default=None
         "published" follows the code behind the published figures instead of the text of the paper:
         the kernel is ``exp(-d^2 / b)`` with ``b`` the bandwidth, "log" is ``floor(ln N)`` including
@@ -163,6 +169,7 @@ default="euclidean"
         views, zero_rows, n_neighbors=n_neighbors, kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize,
         neighbors=neighbors, metric=metric, anisotropy=anisotropy, scale=scale,
     )  # fmt: skip
+    codes = check_batches(batches, views, settings)
     views = without_zero_rows(views, [each.metric for each in settings], zero_rows, least=2)
     scalings = [find_scaling(each.scale, view, each.metric) for view, each in zip(views, settings, strict=True)]
     views = [view if each is None else each.apply(view) for view, each in zip(views, scalings, strict=True)]
@@ -171,6 +178,7 @@ default="euclidean"
     is_joined = (can_join(views, settings) and not published) if isinstance(joint, str) else check_flag("joint", joint)
     setting_of_joint = joint_settings(views, settings) if is_joined else None
     how: dict[str, Any] = {
+        "codes": codes,
         "published": published,
         "single_precision": single_precision,
         "seed": seed,
@@ -255,11 +263,11 @@ def _assemble(
 
 
 def _build_view(
-    view: View, setting: ViewSettings, zero_rows: str, scaling: ViewScaling | None, *, published: bool,
-    single_precision: bool, seed: int, n_threads: int,
+    view: View, setting: ViewSettings, zero_rows: str, scaling: ViewScaling | None, *, codes: Codes | None,
+    published: bool, single_precision: bool, seed: int, n_threads: int,
 ) -> _BuiltView:  # fmt: skip
     n_others = setting.count_neighbors(view.n_samples, published)
-    graph = find_neighbors(view, n_others, setting.metric, setting.neighbors, seed, n_threads)
+    graph = find_balanced(view, codes, n_others, setting.metric, setting.neighbors, seed, n_threads)
     shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view)
     edges = _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values)
     how: dict[str, Any] = {"graph": edges, "kernel": shape.shape, "widths": shape.widths}

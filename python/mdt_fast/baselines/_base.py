@@ -88,7 +88,7 @@ class Baseline(Embedder):
         """Return the coordinates of the samples."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None, *, present: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, present: Any = None, batches: Any = None) -> Self:
         """Embed the samples, and cluster them if `n_clusters` is given.
 
         Parameters
@@ -102,6 +102,8 @@ or OperatorSet
             Not used.
         present : as for :func:`build_operators`, default=None
             Which samples each view has.
+        batches : as for :func:`build_operators`, default=None
+            The batch of each sample.
 
         Returns
         -------
@@ -117,7 +119,7 @@ or OperatorSet
         clusters = None
         if self.n_clusters is not None:
             clusters = check_integer("n_clusters", self.n_clusters, minimum=1)
-        self.operators_ = self._build(X, present)
+        self.operators_ = self._build(X, present, batches)
         warn_of_data(self.operators_)
         if clusters is not None:
             check_integer("n_clusters", clusters, minimum=1, maximum=self.operators_.n_samples)
