@@ -162,6 +162,15 @@ def test_every_strategy_has_a_fused_graph(strategy):
         model.fused_graph(80)
 
 
+def test_another_number_of_neighbors_keeps_the_batches():
+    views, _ = overlapping_clusters(90)
+    batches = np.arange(90) % 2
+    shifted = [X + 30.0 * batches[:, None] for X in views]
+    model = mdt.MDTClustering(3, n_neighbors=5, strategy="mean").fit(shifted, batches=batches)
+    edges = model.fused_graph(n_neighbors=8).connectivities.tocoo()
+    assert (batches[edges.row] != batches[edges.col]).any()
+
+
 def test_fused_graph_of_an_embedding():
     views, _ = overlapping_clusters(80)
     assert mdt.MDT(2, strategy="mean").fit(views).fused_graph(12).fewest_neighbors >= 12

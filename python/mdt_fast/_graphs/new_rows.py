@@ -69,6 +69,8 @@ class TrainingView:
     # What a row of zeros means, see build_operators, and how features were scaled.
     zero_rows: str = "keep"
     scaling: ViewScaling | None = None
+    # The number of the batch of each sample of all views; None for a single batch.
+    batches: NDArray[np.intp] | None = None
 
     @classmethod
     def of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -223,6 +223,7 @@ def with_neighbors(ops: OperatorSet, n_neighbors: int) -> OperatorSet:
         ViewSettings(count, "adaptive", "max-min", "mean", "auto", each.metric, anisotropy=1.0) for each in known
     ]
     how: dict[str, Any] = {"published": False, "single_precision": ops.dtype == np.float32, "seed": 0}
+    how["codes"] = known[0].batches
     built = [
         _build_view(view, setting, each.zero_rows, each.scaling, n_threads=n_threads(ops.n_jobs), **how)
         for view, setting, each in zip(views, settings, known, strict=True)
@@ -280,6 +281,8 @@ def _build_view(
         cause = f"{argument} ({view.name})"
         raise ValueError(f"{cause}: {error}") from None
     training = TrainingView.of(view, setting, graph, shape, how, zero_rows, scaling)
+    if training is not None and codes is not None:
+        training = replace(training, batches=codes)
     return _BuiltView(transition, shape.bandwidth, graph.n_duplicates(), training)
 
 
