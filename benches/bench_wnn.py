@@ -60,6 +60,7 @@ def wnn(views: dict[str, np.ndarray]) -> Any:
     """Return the connectivities of muon's weighted nearest neighbours with its defaults."""
     import muon
     import scanpy
+
     from bench_scanpy_neighbors import make_readable
 
     make_readable()
