@@ -5,7 +5,8 @@ random, and in each view every batch but the first is moved by ``size`` times th
 root of the total variance of its columns) in a random direction. Designs of the batches:
 
 - equal: two of the same size; unequal: three with 75 %, 20 % and 5 % of the samples;
-- missing: two of the same size, of which the second lacks the largest class.
+- missing: two of the same size, of which the second lacks the largest class;
+- crossed: the same, and the first batch lacks the second largest class.
 
 Effects: "shift" is this move; "typed" adds a move of each class in each batch by 0.3 times as much in its own
 direction; "scaled" also multiplies each column in each batch by ``exp(0.3 z)`` with a normal z. The size 0 is no
@@ -45,7 +46,7 @@ import mdt_fast._graphs.batches as rule
 from quality_sets import SETS
 
 DEFAULT_SETS = ("CITE-seq", "MSRC-v5", "Prokaryotic", "digits", "SNARE-seq", "CUB_10", "Wikipedia-test", "wine")
-SHARES = {"equal": (0.5, 0.5), "unequal": (0.75, 0.2, 0.05), "missing": (0.5, 0.5)}
+SHARES = {"equal": (0.5, 0.5), "unequal": (0.75, 0.2, 0.05), "missing": (0.5, 0.5), "crossed": (0.5, 0.5)}
 CONDITIONS = (("shift", 0.0), ("shift", 1.0), ("shift", 3.0), ("typed", 3.0), ("scaled", 3.0))
 COLUMNS = ("set", "half", "design", "effect", "size", "seed", "way", "AMI", "ARI", "mixing", "purity", "seconds")
 
@@ -59,8 +60,11 @@ def simulate(
     rng = np.random.default_rng([seed, 17])
     batches = rng.choice(len(SHARES[design]), len(classes), p=SHARES[design])
     kept = np.ones(len(classes), dtype=bool)
-    if design == "missing":
-        kept = ~((classes == np.bincount(classes).argmax()) & (batches == 1))
+    by_size = np.argsort(-np.bincount(classes), kind="stable")
+    if design in ("missing", "crossed"):
+        kept &= ~((classes == by_size[0]) & (batches == 1))
+    if design == "crossed":
+        kept &= ~((classes == by_size[1]) & (batches == 0))
     found = []
     for view in views:
         spread, moved = math.sqrt(view.var(axis=0).sum()), view.copy()
@@ -143,12 +147,13 @@ def centred(views: Views, batches: np.ndarray, n_clusters: int, seed: int) -> md
 
 
 def not_aligned(views: Views, batches: np.ndarray, n_clusters: int, seed: int) -> mdt.MDTClustering:
-    """Cluster with ``batches=``, but choose neighbours across batches without moving the batches."""
-    moves, rule._MOVES = rule._MOVES, 0
+    """Cluster with ``batches=``, but choose neighbours across batches without moving the batches, at any distance."""
+    usual = rule._MOVES, rule._REACH
+    rule._MOVES, rule._REACH = 0, np.inf
     try:
         return _default(views, n_clusters, seed, batches=batches)
     finally:
-        rule._MOVES = moves
+        rule._MOVES, rule._REACH = usual
 
 
 WAYS: dict[str, Callable[[Views, np.ndarray, int, int], mdt.MDTClustering]] = {

@@ -67,7 +67,8 @@ def slow_walk(X, batches, k):
         for i in np.setdiff1d(np.arange(n), b):
             chosen = b[nearest(moved[i : i + 1, b], own)[0]]
             relative[i, chosen] = moved[i, chosen] / moved[i, chosen[-1]]
-    for i, j in np.argwhere(np.isfinite(relative) & np.isfinite(relative.T)):
+    is_near = moved <= 1.5 * np.maximum(radius[:, None], radius[None, :])
+    for i, j in np.argwhere(np.isfinite(relative) & np.isfinite(relative.T) & is_near):
         directed[i, j] = np.sqrt(radius[i] * radius[j] * relative[i, j] * relative[j, i])
     A = np.where(np.isfinite(directed), np.exp(-(directed**2) / np.outer(radius, radius)), 0.0)
     K = (A + A.T) / 2 + np.eye(n)
@@ -127,6 +128,13 @@ class TestRule:
         leaves = (clusters[P.row] == 2) & (clusters[P.col] != 2)
         assert P.data[leaves].sum() < 0.05 * np.count_nonzero(clusters == 2)
 
+    def test_types_that_either_batch_lacks_stay_apart(self, rng):
+        X, clusters, batches = shifted(rng, 400)
+        kept = ~((clusters == 2) & (batches == 1)) & ~((clusters == 1) & (batches == 0))
+        P = walk(X[kept], batches[kept], n_neighbors=8).tocoo()
+        across = batches[kept][P.row] != batches[kept][P.col]
+        assert (clusters[kept][P.row] == clusters[kept][P.col])[across].mean() > 0.99
+
     @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "correlation"])
     @pytest.mark.parametrize("form", [np.asarray, np.float32, scipy.sparse.csr_array])
     def test_metrics_and_forms(self, rng, metric, form):
@@ -165,7 +173,7 @@ class TestInvariants:
         assume(any(len(np.unique(X[batches == b], axis=0)) > 1 for b in range(n_batches)))
         ops = mdt.build_operators([X], kernel=kernel, batches=batches)
         P = ops[0].toarray()
-        np.testing.assert_allclose(P.sum(axis=1), 1)
+        np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-6)
         np.testing.assert_array_equal(P > 0, P.T > 0)
 
     def test_affinity_is_symmetric(self, rng):
