@@ -226,6 +226,10 @@ def _axes(draw: Draw) -> Any:
     return draw.choose(None, Figure().add_subplot())
 
 
+def _map_coordinates(draw: Draw) -> Any:
+    return np.nan_to_num(numbers(draw, draw.n, 2))
+
+
 def _curves(draw: Draw) -> Any:
     return {"one": draw.rng.random(5), "two": draw.rng.random((3, 5))}
 
@@ -267,7 +271,8 @@ GENERATORS: dict[str, Generator] = {
     "dimensions": picks((0, 1), [0], (0,), (1, 0), (0, 1, 2)), "download_if_missing": _flag, "drop_first": _flag,
     "drop_unknown": _flag, "dtype": picks(None, "float32", "float64", np.float32, np.float64, "f4"), "epsilon": _unit,
     "evaluations": counts(1, 20), "exploration": _positive, "features": picks(None), "folder": _path("folder"),
-    "gradient": _flag, "groups": picks(None, {"one": "a", "two": "b"}), "grow": picks("left", "right"),
+    "gradient": _flag, "graph": objects.fused_graph, "groups": picks(None, {"one": "a", "two": "b"}),
+    "grow": picks("left", "right"),
     "include_self": _flag, "index": counts(0, 2), "indices": picks([0], [0, 0], (), np.array([0])),
     "joint": picks(False, True, "auto"), "kept": picks(0.25, 1.0, 1e-9, 0.5, 1),
     "kernel": per_view(picks("gaussian", "laplacian", "adaptive", "binary", "correlation", halved)),
@@ -300,6 +305,7 @@ GENERATORS: dict[str, Generator] = {
     "prune_each_step": _flag, "quality": _quality, "random_state": Draw.random_state, "recall": picks(0.5, 0.9, 0.99,
     1.0, 1e-9),
     "reference": picks("AD", "MDT-Rand"), "report": objects.view_report, "result": objects.result, "rows": _rows,
+    "resolution": picks(1.0, 0.5, 3, np.float32(0.1)),
     "s": _unit, "scale": per_view(_scale),
     "sample_size": counts(2, 50, None), "seeds": picks((1, 2)), "selected": picks(None, 2, 2.5),
     "selection": objects.time_selection, "solver": picks("auto", "auto", "exact"),
@@ -339,6 +345,12 @@ SPECIAL: dict[str, Generator] = {
     "study.Study.joined.other": lambda draw: objects.study(),
     "study.Table.methods": picks(["AD"]),
     "study.Table.datasets": picks(["blobs"]),
+    "fused_graph.weights": lambda draw: draw.choose(None, None, np.ones(draw.n_views), [1.0], [0.0, 1.0]),
+    "layout.method": picks("auto", "umap", "umap", "tsne"),
+    "leiden.graph": lambda draw: draw.choose(objects.fused_graph, square)(draw),
+    "plot.map.method": picks("auto", "umap", "umap", "tsne"),
+    "plot.map.names": _flag,
+    "plot.map.source": lambda draw: draw.choose(objects.fused_graph, _map_coordinates)(draw),
     "plot.weights.names": picks(None),
     "plot.quality.spread": picks(None),
     "plot.embedding.coordinates": lambda draw: np.nan_to_num(numbers(draw, draw.n, 3)),
