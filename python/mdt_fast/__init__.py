@@ -19,6 +19,7 @@ from ._clusters.leiden import leiden
 from ._clusters.n_clusters import ClusterSelection, select_n_clusters
 from ._core import DEBUG_BUILD, __version__
 from ._fusion.fused_graph import FusedGraph, fused_graph
+from ._fusion.layout import layout
 from ._geometry.embedding import Embedding, embed
 from ._geometry.time import TimeSelection, select_time
 from ._graphs.approximate import ApproximateNeighbors
@@ -51,8 +52,8 @@ __all__ = [
     "DegenerateClustersWarning", "Embedding", "FusedGraph", "KMeansResult", "MDTClustering", "NeighborsTransformer",
     "OperatorSet", "OperatorWarning", "RemoteSamplesWarning", "Scoring", "SearchProgress", "SearchResult",
     "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning", "__version__", "baselines",
-    "build_operators", "datasets", "embed", "fused_graph", "k_means", "leiden", "nearest_neighbors", "plot", "quality",
-    "search", "select_n_clusters", "select_time", "strategies", "study", "view_report",
+    "build_operators", "datasets", "embed", "fused_graph", "k_means", "layout", "leiden", "nearest_neighbors", "plot",
+    "quality", "search", "select_n_clusters", "select_time", "strategies", "study", "view_report",
 ]  # fmt: skip
 
 # These modules import scikit-learn, which takes longer than the rest of the package. They are

@@ -241,6 +241,10 @@ def _axes(draw: Draw) -> Any:
     return draw.choose(None, Figure().add_subplot())
 
 
+def _map_coordinates(draw: Draw) -> Any:
+    return np.nan_to_num(numbers(draw, draw.n, 2))
+
+
 def _curves(draw: Draw) -> Any:
     return {"one": draw.rng.random(5), "two": draw.rng.random((3, 5))}
 
@@ -372,6 +376,12 @@ SPECIAL: dict[str, Generator] = {
     "study.Study.joined.other": lambda draw: objects.study(),
     "study.Table.methods": picks(["AD"]),
     "study.Table.datasets": picks(["blobs"]),
+    "fused_graph.weights": lambda draw: draw.choose(None, None, np.ones(draw.n_views), [1.0], [0.0, 1.0]),
+    "layout.method": picks("auto", "umap", "umap", "tsne"),
+    "leiden.graph": lambda draw: draw.choose(objects.fused_graph, square)(draw),
+    "plot.map.method": picks("auto", "umap", "umap", "tsne"),
+    "plot.map.names": _flag,
+    "plot.map.source": lambda draw: draw.choose(objects.fused_graph, _map_coordinates)(draw),
     "plot.weights.names": picks(None),
     "plot.quality.spread": picks(None),
     "plot.embedding.coordinates": lambda draw: np.nan_to_num(numbers(draw, draw.n, 3)),

@@ -90,6 +90,11 @@ def trajectory(draw: Draw) -> mdt.Trajectory:
     return ops.trajectory(steps(draw, len(ops)))
 
 
+def fused_graph(draw: Draw) -> mdt.FusedGraph:
+    """Return the fused graph of an operator set."""
+    return mdt.fused_graph(operators(draw))
+
+
 def result(draw: Draw) -> mdt.SearchResult:
     """Return the result of a short search."""
     draw.n = max(draw.n, 5)
@@ -171,6 +176,7 @@ def study() -> Any:
 INSTANCES: dict[type, Callable[[Draw], Any]] = {
     mdt.OperatorSet: operators,
     mdt.Trajectory: trajectory,
+    mdt.FusedGraph: fused_graph,
     mdt.SearchResult: result,
     mdt.Embedding: embedding,
     mdt.TimeSelection: time_selection,

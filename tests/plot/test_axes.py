@@ -17,6 +17,10 @@ def draw_embedding(ops, **options):
     return plot.embedding(np.arange(20.0).reshape(10, 2) ** 2, np.arange(10) % 3, **options)
 
 
+def draw_map(ops, **options):
+    return plot.map(np.arange(20.0).reshape(10, 2) ** 2, np.arange(10) % 3, **options)
+
+
 def draw_entropy(ops, **options):
     return plot.entropy(mdt.select_time(ops, max_t=12), **options)
 
@@ -45,7 +49,9 @@ def draw_views(ops, **options):
     return plot.views(mdt.view_report(ops, labels=np.arange(40) % 2, t=2), **options)
 
 
-EVERY = [draw_embedding, draw_entropy, draw_tree, draw_views, draw_weights, draw_scores, draw_quality, draw_prr]
+EVERY = [
+    draw_embedding, draw_entropy, draw_map, draw_tree, draw_views, draw_weights, draw_scores, draw_quality, draw_prr,
+]  # fmt: skip
 
 
 def test_every_function_is_tested():

@@ -29,7 +29,9 @@ def prepared():
         counts = mdt.datasets.fetch_citeseq_pbmc(prepared=False, drop_unknown=True)
         obs = pd.DataFrame({"type": pd.Categorical(counts.cell_type)}, index=counts.cells.astype(str))
         # scanpy 1.11 multiplies a csr_array as if it were dense (14 GB here): csr_matrix.
-        rna = anndata.AnnData(csr_matrix(counts.views[0], dtype=np.float32), obs=obs, var=pd.DataFrame(index=counts.genes))
+        rna = anndata.AnnData(
+            csr_matrix(counts.views[0], dtype=np.float32), obs=obs, var=pd.DataFrame(index=counts.genes)
+        )
         rna.var_names_make_unique()
         rna.layers["counts"] = rna.X.copy()
         sc.pp.normalize_total(rna, target_sum=1e4)

@@ -1,4 +1,4 @@
-"""Plots of coordinates, diffusion times, searches, trajectories, views and scores.
+"""Plots of coordinates, maps, diffusion times, searches, trajectories, views and scores.
 
 Each function draws on `ax`, or on a new figure if it is None, and returns the axes. Nothing is
 shown, saved or changed globally. The functions import matplotlib when they draw: ``pip install
@@ -11,6 +11,7 @@ shown, saved or changed globally. The functions import matplotlib when they draw
 
 from ._embedding import embedding
 from ._entropy import entropy
+from ._map import map
 from ._prr import prr
 from ._quality import quality
 from ._scores import scores
@@ -18,4 +19,4 @@ from ._tree import tree
 from ._views import views
 from ._weights import weights
 
-__all__ = ["embedding", "entropy", "prr", "quality", "scores", "tree", "views", "weights"]
+__all__ = ["embedding", "entropy", "map", "prr", "quality", "scores", "tree", "views", "weights"]

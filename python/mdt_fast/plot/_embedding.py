@@ -92,7 +92,16 @@ def embedding(
     """
     points, labels = _read(coordinates, labels)
     columns = _check_dimensions(dimensions, points.shape[1])
-    points = points[:, columns]
+    ax = draw_points("plot.embedding", points[:, columns], labels, legend, title, ax, scatter)
+    _name_axes(ax, columns)
+    return ax
+
+
+def draw_points(
+    name: str, points: NDArray[Any], labels: Any, legend: bool | str | None, title: str | None, ax: Any,
+    scatter: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Draw points of one to three dimensions for the function `name`; the other arguments are those of `embedding`."""
     unusable = np.count_nonzero(~np.isfinite(points).all(axis=1))
     if unusable:
         raise ValueError(f"coordinates: expected finite values, got others in {unusable} of {len(points)} rows")
@@ -105,7 +114,8 @@ def embedding(
         raise TypeError(
             f"legend: expected True, False, a title or None, got {legend!r} of type {type(legend).__name__}"
         )
-    ax = axes_for("plot.embedding", ax, _SIZES[len(columns) - 1], solid=len(columns) == 3)
+    n_columns = points.shape[1]
+    ax = axes_for(name, ax, _SIZES[n_columns - 1], solid=n_columns == 3)
 
     order = np.random.default_rng(0).permutation(len(points))
     options = _point_style(len(points), scatter)
@@ -113,7 +123,7 @@ def embedding(
     key = legend if isinstance(legend, str) else None
     show = labels is not None and legend is not False
     at = points[order]
-    if len(columns) == 1:
+    if n_columns == 1:
         at = np.column_stack([at, np.random.default_rng(1).uniform(-0.5, 0.5, len(at))])
     if labels is None:
         if not {"c", "color"} & options.keys():
@@ -123,7 +133,6 @@ def embedding(
         _draw_values(ax, at, labels[order], options, show, key)
     else:
         _draw_classes(ax, at, labels, order, options, show, key)
-    _name_axes(ax, columns)
     if title is not None:
         ax.set_title(title)
     return ax
@@ -205,11 +214,7 @@ def _draw_classes(
     from matplotlib.lines import Line2D
     from matplotlib.markers import MarkerStyle
 
-    try:
-        names, codes = np.unique(labels, return_inverse=True)
-    except TypeError:
-        # Strings cannot be compared with None or nan.
-        names, codes = np.unique(labels.astype(str), return_inverse=True)
+    names, codes = classes_of(labels)
     # In 3-D, matplotlib sorts markers by depth without their shapes.
     shapes = _SHAPES if at.shape[1] == 2 and "marker" not in options else (options.get("marker", _SHAPES[0]),)
     limit = len(PALETTE) * len(shapes)
@@ -231,6 +236,16 @@ def _draw_classes(
         draw_legend(ax, handles, names.tolist(), key)
     elif show:
         draw_class_bar(ax, names.tolist(), colors, key)
+
+
+def classes_of(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the sorted classes, and the number of the class of each sample."""
+    try:
+        names, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        # Strings cannot be compared with None or nan.
+        names, codes = np.unique(labels.astype(str), return_inverse=True)
+    return names, codes
 
 
 def _name_axes(ax: Any, columns: list[int]) -> None:
