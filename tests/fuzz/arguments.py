@@ -356,7 +356,6 @@ SPECIAL: dict[str, Generator] = {
     "MDT.impute.view": picks(0, 0, 1, 2, "view 0", "view 1", np.int64(0), "joint"),
     "MDTClustering.impute.view": picks(0, 0, 1, 2, "view 0", "view 1", np.int64(0), "joint"),
     "k_means.X": matrix,
-    "fused_graph.weights": lambda draw: draw.choose(None, None, draw.rng.random(draw.n_views).tolist(), [1.0], [0.0]),
     "FusedGraph.nearest.n_neighbors": counts(1, 6),
     "leiden.n_clusters": counts(1, 6, None),
     "MDT.fused_graph.n_neighbors": counts(1, 12, None),

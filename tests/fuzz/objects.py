@@ -129,11 +129,6 @@ def view_report(draw: Draw) -> mdt.ViewReport:
     return mdt.view_report(operators(draw), draw.n_clusters, t=2, n_jobs=draw.jobs)
 
 
-def fused_graph(draw: Draw) -> mdt.FusedGraph:
-    """Return a fused graph."""
-    return mdt.fused_graph(operators(draw))
-
-
 def fitted(draw: Draw, estimator: type) -> Any:
     """Return an estimator that is fitted on several views."""
     draw.n = max(draw.n, 8)
@@ -182,7 +177,6 @@ INSTANCES: dict[type, Callable[[Draw], Any]] = {
     mdt.TimeSelection: time_selection,
     mdt.ClusterSelection: cluster_selection,
     mdt.ViewReport: view_report,
-    mdt.FusedGraph: fused_graph,
     mdt.NeighborsTransformer: neighbors_transformer,
     mdt.Scoring: lambda draw: mdt.Scoring(),
     mdt.study.Study: lambda draw: study(),
