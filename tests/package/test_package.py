@@ -37,6 +37,14 @@ def test_using_operators_needs_no_scikit_learn():
     assert run_python(script) == "False"
 
 
+def test_objects_of_scverse_are_imported_on_request():
+    heavy = ["anndata", "mudata", "scanpy", "muon", "matplotlib"]
+    script = f"import sys; from mdt_fast import scverse; print([name for name in {heavy} if name in sys.modules])"
+    assert run_python(script) == "[]"
+    script = "import sys, mdt_fast; mdt_fast.MDT; print('mdt_fast.scverse' in sys.modules)"
+    assert run_python(script) == "False"
+
+
 def test_public_names():
     for name in ("build_operators", "nearest_neighbors", "OperatorSet", "Trajectory", "datasets", "k_means", "quality"):
         assert hasattr(mdt, name)
