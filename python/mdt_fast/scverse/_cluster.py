@@ -82,7 +82,7 @@ def cluster(
     ['0', '1', '2']
     """
     check_data(data)
-    target = to_change(data, copy=copy)
+    data = to_change(data, copy=copy)
     wants_model = check_flag("return_model", return_model)
     check_key("key_added", key_added)
     given = model_options(MDTClustering, options, ("n_clusters", "resolution", "random_state", "n_jobs"))
@@ -101,7 +101,7 @@ def cluster(
         "params": fit_params(recipe, shown),
         **storable({"n_clusters": model.n_clusters_, "score": model.score_, "t": model.t_}),
     }
-    results.write(target)
+    results.write(data)
     if wants_model:
-        return (target, model) if copy else model
-    return target if copy else None
+        return (data, model) if copy else model
+    return data if copy else None

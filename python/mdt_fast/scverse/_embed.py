@@ -72,7 +72,7 @@ def embed(
     ((150, 3), (3,))
     """
     check_data(data)
-    target = to_change(data, copy=copy)
+    data = to_change(data, copy=copy)
     wants_model = check_flag("return_model", return_model)
     check_key("key_added", key_added)
     given = model_options(MDT, options, ("n_components", "random_state", "n_jobs"))
@@ -86,7 +86,7 @@ def embed(
         "weights": model.trajectory_.weights.copy(),
         **storable({"members": model.operators_.names, "t": model.t_, "score": model.score_}),
     }
-    results.write(target)
+    results.write(data)
     if wants_model:
-        return (target, model) if copy else model
-    return target if copy else None
+        return (data, model) if copy else model
+    return data if copy else None

@@ -87,7 +87,7 @@ def ingest(
     """
     check_data(query, "query")
     check_data(reference, "reference")
-    target = to_change(query, copy=copy)
+    query = to_change(query, copy=copy)
     check_key("key_added", key_added)
     columns = [_Column.of(reference, key) for key in check_names("obs", obs)]
     coordinates = {key: _coordinates(reference, key) for key in check_names("obsm", obsm)}
@@ -110,8 +110,8 @@ def ingest(
         results.obsm[key] = step(values)
     params = {"obs": [each.key for each in columns], "obsm": list(coordinates), "remote": REMOTE, "unknown": unknown}
     results.uns[f"{key_added}_ingest"] = {"params": storable({name: value for name, value in params.items() if value})}
-    results.write(target)
-    return target if copy else None
+    results.write(query)
+    return query if copy else None
 
 
 @dataclass(frozen=True)

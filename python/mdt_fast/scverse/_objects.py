@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,30 @@ def check_data(data: Any, argument: str = "data") -> None:
 
 
 def to_change(data: Any, *, copy: Any) -> Any:
-    """Return the object that results are written to: `data`, or a copy of it.
+    """Return the object that results are computed of and written to: `data`, or a copy of it.
 
-    It is called before anything is computed. A copy is made of what the object holds in memory and in
-    its file.
+    A lazy view becomes an object of its own, as in scanpy. This is done before anything is computed, because
+    mudata may change the order of the cells of a view that it copies.
     """
     if check_flag("copy", copy):
         return data.to_memory() if _is_backed(data) and hasattr(data, "to_memory") else data.copy()
-    if data.is_view and _is_backed(data):
-        raise ValueError(
-            "data: expected an object that can be changed, got a view of a file; data.to_memory() reads it into memory"
-        )
+    if data.is_view:
+        if _is_backed(data):
+            raise ValueError(
+                "data: expected an object that can be changed, got a view of a file; data.to_memory() reads it into "
+                "memory"
+            )
+        own(data)
     return data
+
+
+def own(data: Any) -> None:
+    """Make an object of its own of a lazy view, by an assignment: the public way, without a warning."""
+    if is_multimodal(data):
+        # Assigning .obs would keep the order of the view, although the copied modalities may have another one.
+        data.uns = deepcopy(data.uns)
+    else:
+        data.obs = data.obs.copy()
 
 
 def _is_backed(data: Any) -> bool:

@@ -59,7 +59,7 @@ def view_report(
         If an argument or a matrix is not as described. Nothing is written then.
     """
     check_data(data)
-    target = to_change(data, copy=False)
+    data = to_change(data, copy=False)
     check_key("key_added", key_added)
     codes, names = codes_of(complete_column(data, groupby, "groupby"))
     if len(names) < 2:
@@ -69,5 +69,5 @@ def view_report(
     table = report.to_frame()
     # Files need an index of text.
     table.index = table.index.astype(str)
-    Results(uns={key_added: table}).write(target)
+    Results(uns={key_added: table}).write(data)
     return report

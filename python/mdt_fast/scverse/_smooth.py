@@ -90,7 +90,7 @@ def denoise(
        Cell 174 (2018) 716-729. doi:10.1016/j.cell.2018.05.061
     """
     check_data(data)
-    target = to_change(data, copy=copy)
+    data = to_change(data, copy=copy)
     check_key("key_added", key_added)
     source = _source(data, modality, layer, "modality")
     X, has, names = _features(data, source, genes)
@@ -102,8 +102,8 @@ def denoise(
         own.layers[key_added] = values
     else:
         own.obsm[key_added] = _table(values, source.owner(data).obs_names, names)
-    results.write(target)
-    return target if copy else None
+    results.write(data)
+    return data if copy else None
 
 
 def impute(
@@ -156,7 +156,7 @@ def impute(
         If an argument or a matrix is not as described. Nothing is written then.
     """
     check_data(data)
-    target = to_change(data, copy=copy)
+    data = to_change(data, copy=copy)
     key = check_key("key_added", f"{view}_imputed" if key_added is None else key_added)
     source = _source(data, view, layer, "view") if is_multimodal(data) else _of_obsm(data, view, layer)
     X, has, names = _features(data, source, genes)
@@ -171,8 +171,8 @@ def impute(
     params = {"params": storable({"t": t, "layer": source.key, "neighbors_key": neighbors_key})}
     results = Results(obs={f"{key}_mass": shares}, uns={key: params})
     results.obsm[key] = _table(table, data.obs_names, names)
-    results.write(target)
-    return target if copy else None
+    results.write(data)
+    return data if copy else None
 
 
 def _source(data: Any, modality: Any, layer: str | None, argument: str) -> Source:

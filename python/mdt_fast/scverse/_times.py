@@ -22,6 +22,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from .._geometry.embedding import embed
+from .._graphs.modalities import is_multimodal
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_integer
 from ._graph import StoredGraph, stored_graph
@@ -92,9 +94,9 @@ def diffusion_distance(
     """
     check_data(data)
     steps = check_integer("t", t, minimum=1, limit=2**20)
-    values = _distances(data, cell, "cell", lambda values: values ** (steps - 1), n_components, neighbors_key, n_jobs)
-    params = {"cell": position(data, cell, "cell"), "t": steps}
-    return _write(data, values, params, n_components, neighbors_key, key_added, copy)
+    run = _Run.of(data, cell, "cell", n_components, neighbors_key, key_added, copy)
+    values = run.distances(lambda values: values ** (steps - 1), n_jobs)
+    return run.write(values, {"cell": run.cell, "t": steps})
 
 
 def pseudotime(
@@ -149,33 +151,48 @@ def pseudotime(
         if "iroot" not in data.uns:
             raise ValueError("root: expected the name or position of a cell, or .uns['iroot'], got None")
         root = int(data.uns["iroot"])
-    values = _distances(data, root, "root", _over_all_times, n_components, neighbors_key, n_jobs)
+    run = _Run.of(data, root, "root", n_components, neighbors_key, key_added, copy)
+    values = run.distances(_over_all_times, n_jobs)
     largest = float(values[np.isfinite(values)].max())
-    params = {"root": position(data, root, "root")}
-    return _write(data, values / (largest or 1.0), params, n_components, neighbors_key, key_added, copy)
+    return run.write(values / (largest or 1.0), {"root": run.cell})
 
 
 def _over_all_times(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return 1.0 / np.maximum(1.0 - values, _SMALLEST_GAP)
 
 
-def _distances(
-    data: Any, cell: Any, argument: str, weight: Weight, n_components: int, neighbors_key: str, n_jobs: int | None
-) -> NDArray[np.float64]:
-    place = position(data, cell, argument)
-    count = check_integer("n_components", n_components, minimum=1)
-    return distances_from(place, stored_graph(data, neighbors_key), weight, count, n_jobs)
+@dataclass(frozen=True)
+class _Run:
+    """One call: the object, the cell from which distances are measured, and where they are written."""
 
+    data: Any
+    cell: int
+    n_components: int
+    neighbors_key: str
+    key_added: str
+    copy: bool
 
-def _write(
-    data: Any, values: NDArray[np.float64], params: dict[str, int], n_components: int, neighbors_key: str,
-    key_added: str, copy: bool,
-) -> Any:  # fmt: skip
-    check_key("key_added", key_added)
-    target = to_change(data, copy=copy)
-    stored = {**params, "n_components": int(n_components), "neighbors_key": str(neighbors_key)}
-    Results(obs={key_added: values}, uns={key_added: {"params": stored}}).write(target)
-    return target if copy else None
+    @classmethod
+    def of(
+        cls, data: Any, cell: Any, argument: str, n_components: int, neighbors_key: str, key_added: str, copy: bool
+    ) -> _Run:
+        place = position(data, cell, argument)
+        count = check_integer("n_components", n_components, minimum=1)
+        check_key("key_added", key_added)
+        name, data = str(data.obs_names[place]), to_change(data, copy=copy)
+        if is_multimodal(data):
+            # A copy of a MuData may have another order.
+            place = position(data, name, argument)
+        return cls(data, place, count, neighbors_key, key_added, copy)
+
+    def distances(self, weight: Weight, n_jobs: int | None) -> NDArray[np.float64]:
+        graph = stored_graph(self.data, self.neighbors_key)
+        return distances_from(self.cell, graph, weight, self.n_components, n_jobs)
+
+    def write(self, values: NDArray[np.float64], params: dict[str, int]) -> Any:
+        stored = {**params, "n_components": self.n_components, "neighbors_key": str(self.neighbors_key)}
+        Results(obs={self.key_added: values}, uns={self.key_added: {"params": stored}}).write(self.data)
+        return self.data if self.copy else None
 
 
 def distances_from(

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._objects import own
+
 
 @dataclass
 class Results:
@@ -29,10 +31,10 @@ class Results:
         return self if modality is None else self.modalities.setdefault(modality, Results())
 
     def write(self, data: Any) -> None:
-        """Write the results; a view of another object becomes an object of its own, as in scanpy."""
+        """Write the results."""
         if data.is_view:
-            # Assigning the whole table is the public way, without a warning.
-            data.obs = data.obs.copy()
+            # A modality; the object itself was made one of its own before the results were computed.
+            own(data)
         for key, values in self.obs.items():
             data.obs[key] = values
         for store, items in ((data.obsm, self.obsm), (data.obsp, self.obsp), (data.uns, self.uns)):

@@ -99,7 +99,7 @@ def neighbors(
     ((150, 150), ['X_pca:mod_weight', 'protein:mod_weight'])
     """
     check_data(data)
-    target = to_change(data, copy=copy)
+    data = to_change(data, copy=copy)
     is_shared = check_flag("add_to_modalities", add_to_modalities)
     if is_shared and not is_multimodal(data):
         raise ValueError("add_to_modalities: expected False for an AnnData, which has no modalities, got True")
@@ -119,8 +119,8 @@ def neighbors(
     if is_shared:
         for name in data.mod:
             _add_to_modality(results, data, str(name), recipe, ops, key_added)
-    results.write(target)
-    return target if copy else None
+    results.write(data)
+    return data if copy else None
 
 
 def _matrices(graph: FusedGraph, keys: list[str]) -> dict[str, Any]:
