@@ -48,7 +48,7 @@ class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         Distance of two samples.
     method : {"auto", "exact", "approx"} or ApproximateNeighbors, default="auto"
         Search of the neighbours of the training samples. "auto" is approximate if an exact search would
-        take more than about half a minute, as in :func:`build_operators`. "approx" is
+        take more than a few seconds, as in :func:`build_operators`. "approx" is
         ``ApproximateNeighbors(recall=0.95)``.
     mode : {"distance", "connectivity"}, default="distance"
         Entries of the graph: distances, or ones.

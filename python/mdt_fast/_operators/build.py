@@ -79,7 +79,7 @@ default="gaussian"
     neighbors : {"auto", "exact", "approx"}, ApproximateNeighbors, (indices, distances), \
 sparse graph of distances, or KNeighborsTransformer, default="auto"
         Source of the neighbours. "auto" searches approximately if an exact search would take more
-        than about half a minute: from ``N^2 d = 2e12`` on, if ``d > 6``. A given graph is used
+        than a few seconds: from ``N^2 d = 2e11`` on, if ``d > 6``. A given graph is used
         whole: `n_neighbors` does not apply to it, and "max-min" uses its edges only.
     metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed", "auto"}, \
 default="euclidean"
