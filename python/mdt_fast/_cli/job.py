@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from .._clusters.n_clusters import ClusterSelection
 from .._estimators.graphs import view_parameters
 from .._estimators.pipeline import Fit, FitSettings, fit_operators
+from .._fusion.base_weights import weights_of_trajectories
+from .._fusion.fused_graph import sample_weights
 from .._geometry.time import TimeSelection
 from .._operators.build import build_operators
 from .._operators.checks import CheckReport
@@ -72,6 +75,11 @@ class Outcome:
     def n_ignored(self) -> int:
         """Number of samples whose class does not count."""
         return 0 if self.data.is_scored is None else int((~self.data.is_scored).sum())
+
+    @cached_property
+    def sample_weights(self) -> NDArray[np.float64]:
+        """Weight of each given view at each sample, an (n_samples, V) array."""
+        return sample_weights(self.ops, weights_of_trajectories(self.fit.result.trajectories))
 
     def agreement_with_classes(self, labels: NDArray[Any]) -> float:
         """Return the adjusted mutual information of labels with the given classes that count."""

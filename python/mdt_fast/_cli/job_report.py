@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import plot
 from .._clusters.agreement import Agreement
+from .._fusion.view_weights import cluster_means
 from .._search.result import SearchResult
 from .._search.search import search
 from .._search.view_report import view_report
 from .html_report import HtmlReport
+from .job_map import MOST_PANELS, draw_weights, map_of
 
 if TYPE_CHECKING:
     from .job import Job, Outcome
 
+_METHODS = {"umap": "UMAP", "tsne": "t-SNE"}
 # Lower bounds of the intervals in the table of confidences.
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
@@ -30,6 +34,8 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         f"{kind} of {outcome.ops.n_samples:,} samples in {len(data.views)} views",
         subtitle=_subtitle(result),
     )
+    report.section("Map")
+    _add_map(report, job, outcome)
     report.section("What was run")
     report.code(job.command)
     chosen = {} if selection is None else {"t": f"auto: {selection.t}"}
@@ -74,11 +80,12 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         _add_trajectory(report, outcome)
     if outcome.labels is not None:
         report.section("Clusters")
-        sizes = np.bincount(outcome.labels)
-        report.table(["cluster", "samples"], [[str(c), int(size)] for c, size in enumerate(sizes)])
+        _add_clusters(report, outcome, outcome.labels)
     else:
         report.section("Coordinates")
-    _add_embedding(report, outcome)
+        coordinates, classes = outcome.fit.geometry.coordinates, outcome.data.labels
+        caption = "The first coordinates" + ("." if classes is None else ", coloured by the given classes.")
+        report.figure(plot.embedding(coordinates, classes), caption)
     if has_clusters:
         _add_comparison(report, job, outcome)
     report.save(path)
@@ -151,19 +158,50 @@ def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
             report.figure(picture, "The best score among the sequences of each length.")
 
 
-def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
-    coordinates = outcome.fit.geometry.coordinates
+def _add_map(report: HtmlReport, job: Job, outcome: Outcome) -> None:
+    """Add the map of the samples, coloured by clusters and classes, and by the weights of the views."""
+    found = map_of(outcome, job.fitting.random_state)
+    of_which = "." if found.is_complete else f", of {len(found.samples):,} samples drawn at random."
+    meaning = (
+        f"Neighbours in the graph of all views are close ({_METHODS[found.method]}). Distances between groups and "
+        "their sizes have no meaning."
+    )
     colorings: dict[str, Any] = {}
     if outcome.labels is not None:
         colorings["clusters"] = outcome.labels
     if outcome.data.labels is not None:
         colorings["given classes"] = outcome.data.labels
-    for name, labels in (colorings or {"": None}).items():
-        title = f"coloured by {name}" if name else None
+    for name, labels in colorings.items():
+        ax = plot.map(found.points, labels[found.samples], title=f"coloured by {name}")
+        report.figure(ax, f"Map of the samples, coloured by {name}{of_which} {meaning}")
+        meaning = ""
+    if not colorings:
+        report.figure(plot.map(found.points), f"Map of the samples{of_which} {meaning}")
+    weights = outcome.sample_weights
+    if weights.shape[1] > 1:
+        names = outcome.ops.given_names
+        picture = draw_weights(found.points, weights[found.samples], names)
+        left_out = "" if len(names) <= MOST_PANELS else f" The first {MOST_PANELS} of {len(names)} views are shown."
         report.figure(
-            plot.embedding(coordinates, labels, title=title),
-            f"The first coordinates{', ' if name else ''}{title or ''}.",
+            picture,
+            "Weight of each view at each sample: which view its neighbourhood is told by. A view has a low weight "
+            f"where samples lie farther apart than is usual in it; equal weights are {1 / len(names):.2f}.{left_out}",
         )
+
+
+def _add_clusters(report: HtmlReport, outcome: Outcome, labels: NDArray[np.int32]) -> None:
+    """Add the sizes of the clusters and the mean weights of the views in them."""
+    names, sizes = outcome.ops.given_names, np.bincount(labels)
+    if len(names) == 1:
+        report.table(["cluster", "samples"], [[str(c), int(size)] for c, size in enumerate(sizes)])
+        return
+    means = cluster_means(outcome.sample_weights, labels)
+    report.table(
+        ["cluster", "samples", *(f"weight of {name}" for name in names)],
+        [[str(c), int(size), *map(float, weights)] for c, (size, weights) in enumerate(zip(sizes, means, strict=True))],
+        caption="Samples of each cluster, and the mean weights of the views at them. A view that is noise for a "
+        "cluster has a low weight there.",
+    )
 
 
 def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
