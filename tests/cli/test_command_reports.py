@@ -27,7 +27,7 @@ def test_report_states_the_parameters(clustered):
     options = {option.name for option in cli.commands["cluster"].params}
     unlike = {"seed": "random_state", "options": "strategy"}
     # These options do not change the results.
-    for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
+    for name in options - {"output", "report", "write", "as_json", "quiet", "jobs"}:
         assert f"\n{unlike.get(name, name)}" in table["text"], name
     # The quality and the kernel are "auto".
     for value in (

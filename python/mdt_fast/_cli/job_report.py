@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from .. import plot
 from .._clusters.agreement import Agreement
 from .._fusion.view_weights import cluster_means
-from .._search.result import SearchResult
 from .._search.search import search
 from .._search.view_report import view_report
 from .html_report import HtmlReport
@@ -32,13 +31,15 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     kind = "Clusters" if outcome.labels is not None else "Embedding"
     report = HtmlReport(
         f"{kind} of {outcome.ops.n_samples:,} samples in {len(data.views)} views",
-        subtitle=_subtitle(result),
+        subtitle=_subtitle(outcome),
     )
     report.section("Map")
     _add_map(report, job, outcome)
     report.section("What was run")
     report.code(job.command)
     chosen = {} if selection is None else {"t": f"auto: {selection.t}"}
+    if outcome.resolution is not None:
+        chosen["n_clusters"] = "none"
     report.parameters({**job.parameters(), **chosen})
     report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
     report.section("Views")
@@ -64,8 +65,9 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         ],
         caption="The random walk of each member of the operator set.",
     )
-    # A single cluster says nothing about the views.
-    has_clusters = outcome.labels is not None and bool(outcome.labels.any())
+    # A single cluster says nothing about the views, nor do clusters of one sample each.
+    n_clusters = 0 if outcome.labels is None else int(outcome.labels.max()) + 1
+    has_clusters = 1 < n_clusters < outcome.ops.n_samples
     findings = _add_views(report, job, outcome) if has_clusters else []
     report.warnings([*warnings, *findings])
     if selection is not None:
@@ -91,7 +93,10 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     report.save(path)
 
 
-def _subtitle(result: SearchResult) -> str:
+def _subtitle(outcome: Outcome) -> str:
+    result = outcome.fit.result
+    if outcome.resolution is not None and outcome.labels is not None:
+        return f"{outcome.labels.max() + 1} communities of the fused graph at resolution {outcome.resolution:g}."
     if result.trajectory is None:
         return f"The consensus of {len(result.trajectories)} of {result.n_evaluations} random trajectories."
     return f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}."
@@ -211,20 +216,28 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     names = ops.names[: ops.n_views]
     trajectories: dict[str, Any] = {name: [view] * steps for view, name in enumerate(names)}
     trajectories["mean of the views"] = np.full((steps, len(ops)), 1 / len(ops))
-    if result.trajectory is not None:
+    if result.trajectory is not None and outcome.resolution is None:
         trajectories["found"] = result.trajectory
-    # The result has the name of the quality that "auto" stands for.
-    options = {"quality": result.quality, "view_weights": settings.view_weights, "random_state": settings.random_state}
+    # The result has the name of the quality that "auto" stands for. Communities are scored by their information.
+    is_graph = outcome.resolution is not None
+    options = {"quality": "information" if is_graph else result.quality, "view_weights": settings.view_weights}
+    n_clusters = result.settings["n_clusters"]
+    if is_graph and outcome.labels is not None:
+        n_clusters = int(outcome.labels.max()) + 1
     scores, agreements = {}, {}
     for name, trajectory in trajectories.items():
-        found = search(ops, result.settings["n_clusters"], strategy=trajectory, progress=False, **options)
+        found = search(
+            ops, n_clusters, strategy=trajectory, progress=False, random_state=settings.random_state, **options
+        )
         scores[name] = found.score
         if outcome.data.labels is not None and found.labels is not None:
             agreements[name] = outcome.agreement_with_classes(found.labels)
-    if result.trajectory is None:
-        scores["consensus"] = result.score
+    name = "communities" if is_graph else "consensus"
+    if result.trajectory is None or is_graph:
+        assert outcome.fit.labelling is not None
+        scores[name] = outcome.fit.labelling.score
         if outcome.ami is not None:
-            agreements["consensus"] = outcome.ami
+            agreements[name] = outcome.ami
     groups = {name: "one view" if name in ops.given_names else "fusion" for name in scores}
     report.section("Each view alone, and together")
     report.figure(
