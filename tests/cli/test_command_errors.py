@@ -78,7 +78,7 @@ USAGE = [
     (["--t", "soon"], "--t': expected 'auto' or an integer, got 'soon'"),
     (["--n-neighbors", "1.5"], "expected 'auto' or 'log' or an integer, got '1.5'"),
     (["--seed", -1], "--seed': -1 is not in the range x>=0"),
-    (["-n", "many"], "expected 'auto' or an integer, got 'many'"),
+    (["-n", "many"], "expected 'auto' or 'none' or an integer, got 'many'"),
     (["--output", "views.npz"], "--output' / '-o': Directory 'views.npz' is a file"),
     (["--outptu", "x"], "No such option.*--outptu.*--output"),
 ]
@@ -166,7 +166,7 @@ def check_results_without_report(folder):
     ids=["memory", "numbers", "runtime", "disk"],
 )
 def test_a_failing_report_is_a_warning(run, folder, monkeypatch, earlier, error):
-    monkeypatch.setattr(mdt.plot, "embedding", failing(error))
+    monkeypatch.setattr(mdt.plot, "map", failing(error))
     done = run(*REPORTED)
     document = json.loads(done.out)
     (warning,) = document["warnings"]
@@ -177,7 +177,7 @@ def test_a_failing_report_is_a_warning(run, folder, monkeypatch, earlier, error)
 
 
 def test_an_interrupted_report_leaves_the_results(run, folder, monkeypatch, earlier):
-    monkeypatch.setattr(mdt.plot, "embedding", failing(KeyboardInterrupt()))
+    monkeypatch.setattr(mdt.plot, "map", failing(KeyboardInterrupt()))
     done = run(*REPORTED)
     assert json.loads(done.out) == {"error": "interrupted; the results were written, the report was not"}
     assert done.code == 130

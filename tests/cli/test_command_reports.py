@@ -14,6 +14,8 @@ from helpers.commands import N_CLUSTERS, make_views, outside_references, read_re
 from helpers.page import Page
 
 pytest.importorskip("click")
+from mdt_fast._cli import job_map
+from mdt_fast._cli.job_map import map_of
 from mdt_fast._cli.main import cli
 
 
@@ -25,7 +27,7 @@ def test_report_states_the_parameters(clustered):
     options = {option.name for option in cli.commands["cluster"].params}
     unlike = {"seed": "random_state", "options": "strategy"}
     # These options do not change the results.
-    for name in options - {"output", "report", "as_json", "quiet", "jobs"}:
+    for name in options - {"output", "report", "write", "as_json", "quiet", "jobs"}:
         assert f"\n{unlike.get(name, name)}" in table["text"], name
     # The quality and the kernel are "auto".
     for value in (
@@ -57,10 +59,10 @@ def pictures_of(page):
 @pytest.mark.parametrize(
     ("strategy", "section", "n_pictures"),
     [
-        # Views, entropy, clusters, classes, scores and agreement of each view.
-        ("consensus", "Consensus", 6),
+        # Map by clusters, classes and weights; views, entropy, scores and agreement of each view.
+        ("consensus", "Consensus", 7),
         # And weights, tree, scores by length.
-        ("beam", "Trajectory", 9),
+        ("beam", "Trajectory", 10),
     ],
 )
 def test_report_shows_the_results(clustered, one_trajectory, data, strategy, section, n_pictures):
@@ -68,7 +70,7 @@ def test_report_shows_the_results(clustered, one_trajectory, data, strategy, sec
     html = read_report(folder)
     page = Page(html)
     assert page.texts("h2") == [
-        "What was run", "Views", "Diffusion time", section, "Clusters", "Each view alone, and together",
+        "Map", "What was run", "Views", "Diffusion time", section, "Clusters", "Each view alone, and together",
     ]  # fmt: skip
     assert len(pictures_of(page)) == n_pictures
     assert page.texts("div", class_="note") == ["✓Nothing to worry about"]
@@ -77,6 +79,55 @@ def test_report_shows_the_results(clustered, one_trajectory, data, strategy, sec
     assert all(str(size) in cells for size in sizes)
     assert all(name in html for name in data.views)
     assert not outside_references(html)
+
+
+def captions_of(folder):
+    return " ".join(Page(read_report(folder)).texts("figcaption"))
+
+
+def test_report_has_the_mean_weights_of_each_cluster(clustered, data):
+    page = Page(read_report(clustered.folder))
+    (table,) = [table["text"] for table in page.find("table") if "weight of camera" in table["text"]]
+    fitted = mdt.MDTClustering(N_CLUSTERS).fit(data.views)
+    weights = fitted.fused_graph().view_weights
+    for cluster, size in enumerate(np.bincount(fitted.labels_)):
+        means = weights[fitted.labels_ == cluster].mean(axis=0)
+        numbers = "".join(f"{mean:.4f}" for mean in means / means.sum())
+        assert f"\n{cluster}{size}{numbers}" in table
+    assert "Weight of each view at each sample" in captions_of(clustered.folder)
+
+
+def test_map_is_that_of_the_fused_graph(run, data, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("mdt_fast._cli.job_report.map_of", lambda *args: drawn.append(map_of(*args)) or drawn[-1])
+    assert run("cluster", "views.npz", "-n", N_CLUSTERS, "--seed", 3, "-o", "out").code == 0
+    fitted = mdt.MDTClustering(N_CLUSTERS, random_state=3).fit(data.views)
+    (found,) = drawn
+    np.testing.assert_array_equal(found.points, mdt.layout(fitted.fused_graph(), random_state=3))
+    assert found.is_complete
+    assert "(UMAP)" in captions_of("out")
+
+
+def test_map_of_many_samples_is_that_of_some(run, monkeypatch):
+    monkeypatch.setitem(job_map._MOST, "umap", 60)
+    assert run("cluster", "views.npz", "--labels", "kind", "-n", N_CLUSTERS, "-o", "out").code == 0
+    assert "coloured by clusters, of 60 samples drawn at random." in captions_of("out")
+
+
+def test_map_without_umap(run, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *args: None)
+    assert run("embed", "views.npz", "--t", 2, "--strategy", "mean", "-o", "out").code == 0
+    page = Page(read_report("out"))
+    assert page.texts("h2")[0] == "Map"
+    assert "(t-SNE)" in captions_of("out")
+    # The map, that of the weights, the diffusion time is given, the weights of the steps, the coordinates.
+    assert len(pictures_of(page)) == 4
+
+
+def test_one_view_has_no_weights(run, data):
+    np.savez("one.npz", camera=data.views["camera"])
+    assert run("cluster", "one.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out").code == 0
+    assert "Weight of each view" not in captions_of("out")
 
 
 def test_report_counts_every_confidence(clustered):

@@ -15,6 +15,7 @@ from helpers.data import overlapping_clusters
 from helpers.hostile import VIEWS
 from mdt_fast._fusion.arrangement import arrange, on_a_grid
 from mdt_fast._fusion.layout_methods import _with_distant_pairs
+from mdt_fast._fusion.thinning import thin
 
 METHODS = ["umap", "tsne"]
 
@@ -181,3 +182,33 @@ def test_arrangement_keeps_shapes():
     grid = on_a_grid(10)
     assert len(np.unique(grid, axis=0)) == 10
     assert np.ptp(grid, axis=0).max() <= 2.0
+
+
+class TestThinning:
+    def test_is_walks_of_one_and_two_steps(self, clusters):
+        graph = clusters[0]
+        samples = np.sort(np.random.default_rng(0).choice(300, 40, replace=False))
+        found = thin(graph, samples)
+        R = graph.connectivities.toarray()
+        R /= R.sum(axis=1, keepdims=True)
+        A = (R + R @ R)[np.ix_(samples, samples)]
+        np.fill_diagonal(A, 0)
+        # The 20 largest entries of each row.
+        least = np.sort(A, axis=1)[:, -20:-19]
+        A[least > A] = 0
+        np.testing.assert_allclose(found.connectivities.toarray(), (A + A.T) / 2, rtol=1e-12)
+        np.testing.assert_array_equal(found.view_weights, graph.view_weights[samples])
+        assert (found.distances != found.distances.T).nnz == 0
+        assert found.distances.nnz == found.connectivities.nnz
+
+    def test_layout_of_a_part(self, clusters):
+        graph, classes = clusters
+        samples = np.arange(0, 300, 4)
+        points = mdt.layout(thin(graph, samples))
+        assert accuracy(points, classes[samples]) > 0.6
+
+    def test_samples_that_nothing_reaches(self):
+        chain = np.eye(50, k=1) + np.eye(50, k=-1)
+        found = thin(graph_of_matrix(chain), np.array([0, 1, 10, 20, 40, 42]))
+        assert np.diff(found.connectivities.indptr).tolist() == [1, 1, 0, 0, 1, 1]
+        assert np.isfinite(mdt.layout(found)).all()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .. import plot
 from .._estimators.mdt import MDTClustering
+from .._fusion.layout import layout
 from .._geometry.time import TimeSelection, select_time
 from .._operators.build import build_operators
 from .._operators.checks import CheckReport
@@ -145,10 +146,23 @@ def _write_report(comparison: Comparison, outputs: Outputs, warnings: list[str],
     """Write the figures, and the report with the figures and the tables."""
     rows, target, table = comparison.rows, comparison.target, comparison.table()
     beam = comparison.row("beam").estimator
-    coordinates = beam.embedding_
+    consensus = comparison.row("consensus").estimator
     report = HtmlReport(
         f"Handwritten digits in {len(comparison.views)} views",
         subtitle=f"{len(target):,} digits in {N_CLUSTERS} clusters. No method uses the true digits.",
+    )
+
+    def add(name: str, ax: Any, caption: str) -> None:
+        ax.figure.savefig(outputs.path(f"{name}.png"), dpi=150)
+        report.figure(ax, caption)
+
+    report.section("Map")
+    points = layout(consensus.fused_graph(), random_state=consensus.random_state)
+    title = "coloured by the true digit"
+    add("digits", plot.map(points, target, title=title), "Map of the fused graph of the consensus.")
+    title = "coloured by cluster"
+    add(
+        "clusters", plot.map(points, consensus.labels_, title=title), "The same map with the clusters of the consensus."
     )
     report.section("What was run")
     report.code(command)
@@ -157,11 +171,6 @@ def _write_report(comparison: Comparison, outputs: Outputs, warnings: list[str],
     report.warnings([*checks, *(warning for warning in warnings if warning not in checks)])
     report.section("Comparison of the methods")
     report.table(_HEADER, table, caption=_MEASURES, best={"AMI": "max", "CH": "max", "PRR": "max"})
-
-    def add(name: str, ax: Any, caption: str) -> None:
-        ax.figure.savefig(outputs.path(f"{name}.png"), dpi=150)
-        report.figure(ax, caption)
-
     scores, groups = {row.method: row.ami for row in rows}, {row.method: row.group for row in rows}
     add("scores", plot.scores(scores, groups=groups, label="AMI"), "AMI of each view alone and of each fusion.")
     ratios = {row[0]: row[4] for row in table if row[0] != "random"}
@@ -172,9 +181,4 @@ def _write_report(comparison: Comparison, outputs: Outputs, warnings: list[str],
     report.section("Trajectories")
     add("tree", plot.tree(beam.search_result_), "All sequences of the beam search; the radius is the length.")
     add("weights", plot.weights(comparison.row("direct").estimator), "Weights of the views at each step, by DIRECT.")
-    report.section("Embedding")
-    title = "coloured by the true digit"
-    add("digits", plot.embedding(coordinates, target, title=title), "The first two coordinates of the beam trajectory.")
-    title = "coloured by cluster"
-    add("clusters", plot.embedding(coordinates, beam.labels_, title=title), "The same coordinates with the clusters.")
     report.save(outputs.path("report.html"))

@@ -47,6 +47,8 @@ class ViewFiles:
         The given classes; None if they were not requested.
     sources : dict of str to str
         For each view its file, and its name inside the file if it has one.
+    places : dict of str to (Path, str)
+        For each view its file and its name inside the file.
     is_scored : (n_samples,) array of bool or None
         Whether the class of a sample counts in scores; None without labels.
     sample_counts : dict of str to SampleCount
@@ -64,6 +66,7 @@ class ViewFiles:
     sample_names: list[str] | None
     labels: NDArray[Any] | None
     sources: dict[str, str]
+    places: dict[str, tuple[Path, str]]
     is_scored: NDArray[np.bool_] | None = None
     sample_counts: dict[str, SampleCount] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -149,7 +152,7 @@ def read_views(
     _check_requested(files, select, drop_columns, labels)
     aligned = _align(files)
     _check_rows(files, aligned)
-    found, sources = _name_views(files, aligned)
+    found, sources, places_in_files = _name_views(files, aligned)
     sample_names = aligned.sample_names
     classes = next(
         (
@@ -188,7 +191,7 @@ def read_views(
         {name: view.data for name, view in found.items()},
         next(iter(found.values())).n_total,
         {name: view.presence for name, view in found.items() if view.presence is not None},
-        sample_names, classes, sources, is_scored, counts, notes, list(map(printable, warnings)),
+        sample_names, classes, sources, places_in_files, is_scored, counts, notes, list(map(printable, warnings)),
     )  # fmt: skip
 
 
@@ -404,8 +407,10 @@ def _check_rows(files: Sequence[Contents], aligned: _Alignment) -> None:
         raise FileError(f"{files[0].request.path}: expected the same number of rows everywhere, got {got}")
 
 
-def _name_views(files: Sequence[Contents], aligned: _Alignment) -> tuple[dict[str, View], dict[str, str]]:
-    """Return the views by name, in the order of the selection, and their sources by name."""
+def _name_views(
+    files: Sequence[Contents], aligned: _Alignment
+) -> tuple[dict[str, View], dict[str, str], dict[str, tuple[Path, str]]]:
+    """Return the views by name, in the order of the selection, and by name their sources and places."""
     found = [
         (file.request, own, view if places is None else view.among(places, aligned.n_samples))
         for file, places in zip(files, aligned.places, strict=True)
@@ -415,6 +420,7 @@ def _name_views(files: Sequence[Contents], aligned: _Alignment) -> tuple[dict[st
     counts = Counter(own for _, own, _ in found)
     views: dict[str, View] = {}
     sources: dict[str, str] = {}
+    places: dict[str, tuple[Path, str]] = {}
     for request, own, view in found:
         name = printable(own if counts[own] == 1 else f"{request.stem}/{own}")
         if name in views:
@@ -424,4 +430,5 @@ def _name_views(files: Sequence[Contents], aligned: _Alignment) -> tuple[dict[st
             )
         views[name] = view
         sources[name] = printable(request.source(own))
-    return views, sources
+        places[name] = request.path, own
+    return views, sources, places

@@ -6,25 +6,31 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._clusters.confidence import neighbor_support
 from .._clusters.n_clusters import ClusterSelection
 from .._estimators.graphs import view_parameters
 from .._estimators.pipeline import Fit, FitSettings, fit_operators
+from .._fusion.base_weights import weights_of_trajectories
+from .._fusion.fused_graph import sample_weights
 from .._geometry.time import TimeSelection
 from .._operators.build import build_operators
 from .._operators.checks import CheckReport
 from .._operators.operator_set import OperatorSet
 from .._search.result import SearchResult
 from .._support.arguments import check_integer
+from .._support.files import replacing
 from .console import Console
 from .files import ViewFiles, read_views
 from .outputs import MANIFEST, Outputs, open_outputs
 from .pictures import figures_closed, prepare_pictures
+from .write_back import WriteBack
 
 _REPORT = "report.html"
 _FILES = ("labels.csv", "coordinates.csv", "search.json", "trajectory.json", _REPORT)
@@ -45,6 +51,8 @@ class Job:
     fitting: FitSettings
     command: str
     with_report: bool
+    # Where to write a copy of the input with the results; None for nowhere.
+    write: WriteBack | None = None
 
     def parameters(self) -> dict[str, Any]:
         """Return all settings by name, for the report."""
@@ -54,12 +62,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Results of a job; `ami` is the agreement with the given classes, None if there are none."""
+    """Results of a job; `ami` is the agreement with the given classes, None if there are none.
+
+    `building` has the arguments of :func:`build_operators` with the values that "auto" stands for. `resolution`
+    is that of the communities of the fused graph, None if clusters are found otherwise.
+    """
 
     data: ViewFiles
     ops: OperatorSet
     checked: CheckReport
+    building: dict[str, Any]
     fit: Fit
+    resolution: float | None
     ami: float | None
     seconds: dict[str, float]
 
@@ -68,10 +82,24 @@ class Outcome:
         """The clusters; None if the job computes only coordinates."""
         return None if self.fit.labelling is None else self.fit.labelling.labels
 
+    @cached_property
+    def confidence(self) -> NDArray[np.float64] | None:
+        """How clearly each sample belongs to its cluster; None for clusters of k-means."""
+        if self.fit.result.agreement is not None:
+            return self.fit.result.agreement.confidence
+        if self.resolution is None or self.labels is None:
+            return None
+        return neighbor_support(self.labels, self.ops)
+
     @property
     def n_ignored(self) -> int:
         """Number of samples whose class does not count."""
         return 0 if self.data.is_scored is None else int((~self.data.is_scored).sum())
+
+    @cached_property
+    def sample_weights(self) -> NDArray[np.float64]:
+        """Weight of each given view at each sample, an (n_samples, V) array."""
+        return sample_weights(self.ops, weights_of_trajectories(self.fit.result.trajectories))
 
     def agreement_with_classes(self, labels: NDArray[Any]) -> float:
         """Return the adjusted mutual information of labels with the given classes that count."""
@@ -91,7 +119,8 @@ def run(job: Job, console: Console) -> None:
             outcome = _compute(job, console)
         _write(outcome, outputs)
         # A report takes long and may fail. Results are in their places before it.
-        placed = outputs.publish(obsolete=[_REPORT] if job.with_report or _REPORT in outputs.earlier else [])
+        obsolete = [_REPORT] if job.with_report or _REPORT in outputs.earlier else []
+        placed = _publish(job, outcome, outputs, obsolete)
         for name in outputs.earlier:
             if name not in outputs.files and name != _REPORT:
                 console.warn(f"{job.output / name} is of an earlier command; {MANIFEST} lists the files of this one")
@@ -103,6 +132,18 @@ def run(job: Job, console: Console) -> None:
         for path in placed:
             console.print(f"wrote {path}")
         console.document(_summary(outcome, console.warnings, placed))
+
+
+def _publish(job: Job, outcome: Outcome, outputs: Outputs, obsolete: list[str]) -> list[Path]:
+    """Move the results to their places; return their paths."""
+    if job.write is None:
+        return outputs.publish(obsolete=obsolete)
+    with _timed(outcome.seconds, "copy of the input"), replacing(job.write.target) as part:
+        # Complete before anything is moved.
+        job.write.write(part, job, outcome)
+        placed = outputs.publish(obsolete=obsolete)
+    outputs.name_elsewhere(job.write.target)
+    return [*placed, job.write.target]
 
 
 def _report(job: Job, outcome: Outcome, outputs: Outputs, console: Console) -> list[Path]:
@@ -164,9 +205,12 @@ def _compute(job: Job, console: Console) -> Outcome:
             console.print(text)
 
     fit = fit_operators(ops, settings, observe)
-    outcome = Outcome(data, ops, checked, fit, None, seconds)
+    resolution = settings.resolution if settings.with_labels and settings.n_clusters is None else None
+    outcome = Outcome(data, ops, checked, building, fit, resolution, None, seconds)
     if outcome.labels is None:
         return outcome
+    if resolution is not None:
+        console.print(f"{outcome.labels.max() + 1} communities of the fused graph at resolution {resolution:g}")
     console.print(f"clusters of {', '.join(map(str, sorted(np.bincount(outcome.labels), reverse=True)))} samples")
     if data.labels is None:
         return outcome
@@ -197,8 +241,8 @@ def _write(outcome: Outcome, outputs: Outputs) -> None:
     samples: Sequence[Any] = outcome.data.sample_names or range(len(coordinates))
     if outcome.labels is not None:
         columns = {"sample": samples, "label": outcome.labels.tolist()}
-        if result.agreement is not None:
-            columns["confidence"] = result.agreement.confidence.tolist()
+        if outcome.confidence is not None:
+            columns["confidence"] = outcome.confidence.tolist()
         outputs.table("labels", list(columns), list(columns.values()))
     names = [f"coordinate {c + 1}" for c in range(coordinates.shape[1])]
     outputs.table("coordinates", ["sample", *names], [samples, *coordinates.T.tolist()])
@@ -236,6 +280,8 @@ def _summary(outcome: Outcome, warnings: list[str], placed: list[Path]) -> dict[
         "score": result.score if math.isfinite(result.score) else None,
         "n_evaluations": result.n_evaluations,
         "stopped": result.stopped,
+        "n_clusters": None if outcome.labels is None else int(outcome.labels.max()) + 1,
+        "resolution": outcome.resolution,
         "cluster_sizes": None if outcome.labels is None else np.bincount(outcome.labels).tolist(),
         "ami": outcome.ami,
         "n_ignored": outcome.n_ignored,

@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import plot
 from .._clusters.agreement import Agreement
-from .._search.result import SearchResult
+from .._fusion.view_weights import cluster_means
 from .._search.search import search
 from .._search.view_report import view_report
 from .html_report import HtmlReport
+from .job_map import MOST_PANELS, draw_weights, map_of
 
 if TYPE_CHECKING:
     from .job import Job, Outcome
 
+_METHODS = {"umap": "UMAP", "tsne": "t-SNE"}
 # Lower bounds of the intervals in the table of confidences.
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
 
@@ -28,11 +31,15 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
     kind = "Clusters" if outcome.labels is not None else "Embedding"
     report = HtmlReport(
         f"{kind} of {outcome.ops.n_samples:,} samples in {len(data.views)} views",
-        subtitle=_subtitle(result),
+        subtitle=_subtitle(outcome),
     )
+    report.section("Map")
+    _add_map(report, job, outcome)
     report.section("What was run")
     report.code(job.command)
     chosen = {} if selection is None else {"t": f"auto: {selection.t}"}
+    if outcome.resolution is not None:
+        chosen["n_clusters"] = "none"
     report.parameters({**job.parameters(), **chosen})
     report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
     report.section("Views")
@@ -58,8 +65,9 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         ],
         caption="The random walk of each member of the operator set.",
     )
-    # A single cluster says nothing about the views.
-    has_clusters = outcome.labels is not None and bool(outcome.labels.any())
+    # A single cluster says nothing about the views, nor do clusters of one sample each.
+    n_clusters = 0 if outcome.labels is None else int(outcome.labels.max()) + 1
+    has_clusters = 1 < n_clusters < outcome.ops.n_samples
     findings = _add_views(report, job, outcome) if has_clusters else []
     report.warnings([*warnings, *findings])
     if selection is not None:
@@ -74,17 +82,21 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         _add_trajectory(report, outcome)
     if outcome.labels is not None:
         report.section("Clusters")
-        sizes = np.bincount(outcome.labels)
-        report.table(["cluster", "samples"], [[str(c), int(size)] for c, size in enumerate(sizes)])
+        _add_clusters(report, outcome, outcome.labels)
     else:
         report.section("Coordinates")
-    _add_embedding(report, outcome)
+        coordinates, classes = outcome.fit.geometry.coordinates, outcome.data.labels
+        caption = "The first coordinates" + ("." if classes is None else ", coloured by the given classes.")
+        report.figure(plot.embedding(coordinates, classes), caption)
     if has_clusters:
         _add_comparison(report, job, outcome)
     report.save(path)
 
 
-def _subtitle(result: SearchResult) -> str:
+def _subtitle(outcome: Outcome) -> str:
+    result = outcome.fit.result
+    if outcome.resolution is not None and outcome.labels is not None:
+        return f"{outcome.labels.max() + 1} communities of the fused graph at resolution {outcome.resolution:g}."
     if result.trajectory is None:
         return f"The consensus of {len(result.trajectories)} of {result.n_evaluations} random trajectories."
     return f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}."
@@ -151,19 +163,50 @@ def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
             report.figure(picture, "The best score among the sequences of each length.")
 
 
-def _add_embedding(report: HtmlReport, outcome: Outcome) -> None:
-    coordinates = outcome.fit.geometry.coordinates
+def _add_map(report: HtmlReport, job: Job, outcome: Outcome) -> None:
+    """Add the map of the samples, coloured by clusters and classes, and by the weights of the views."""
+    found = map_of(outcome, job.fitting.random_state)
+    of_which = "." if found.is_complete else f", of {len(found.samples):,} samples drawn at random."
+    meaning = (
+        f"Neighbours in the graph of all views are close ({_METHODS[found.method]}). Distances between groups and "
+        "their sizes have no meaning."
+    )
     colorings: dict[str, Any] = {}
     if outcome.labels is not None:
         colorings["clusters"] = outcome.labels
     if outcome.data.labels is not None:
         colorings["given classes"] = outcome.data.labels
-    for name, labels in (colorings or {"": None}).items():
-        title = f"coloured by {name}" if name else None
+    for name, labels in colorings.items():
+        ax = plot.map(found.points, labels[found.samples], title=f"coloured by {name}")
+        report.figure(ax, f"Map of the samples, coloured by {name}{of_which} {meaning}")
+        meaning = ""
+    if not colorings:
+        report.figure(plot.map(found.points), f"Map of the samples{of_which} {meaning}")
+    weights = outcome.sample_weights
+    if weights.shape[1] > 1:
+        names = outcome.ops.given_names
+        picture = draw_weights(found.points, weights[found.samples], names)
+        left_out = "" if len(names) <= MOST_PANELS else f" The first {MOST_PANELS} of {len(names)} views are shown."
         report.figure(
-            plot.embedding(coordinates, labels, title=title),
-            f"The first coordinates{', ' if name else ''}{title or ''}.",
+            picture,
+            "Weight of each view at each sample: which view its neighbourhood is told by. A view has a low weight "
+            f"where samples lie farther apart than is usual in it; equal weights are {1 / len(names):.2f}.{left_out}",
         )
+
+
+def _add_clusters(report: HtmlReport, outcome: Outcome, labels: NDArray[np.int32]) -> None:
+    """Add the sizes of the clusters and the mean weights of the views in them."""
+    names, sizes = outcome.ops.given_names, np.bincount(labels)
+    if len(names) == 1:
+        report.table(["cluster", "samples"], [[str(c), int(size)] for c, size in enumerate(sizes)])
+        return
+    means = cluster_means(outcome.sample_weights, labels)
+    report.table(
+        ["cluster", "samples", *(f"weight of {name}" for name in names)],
+        [[str(c), int(size), *map(float, weights)] for c, (size, weights) in enumerate(zip(sizes, means, strict=True))],
+        caption="Samples of each cluster, and the mean weights of the views at them. A view that is noise for a "
+        "cluster has a low weight there.",
+    )
 
 
 def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
@@ -173,20 +216,28 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
     names = ops.names[: ops.n_views]
     trajectories: dict[str, Any] = {name: [view] * steps for view, name in enumerate(names)}
     trajectories["mean of the views"] = np.full((steps, len(ops)), 1 / len(ops))
-    if result.trajectory is not None:
+    if result.trajectory is not None and outcome.resolution is None:
         trajectories["found"] = result.trajectory
-    # The result has the name of the quality that "auto" stands for.
-    options = {"quality": result.quality, "view_weights": settings.view_weights, "random_state": settings.random_state}
+    # The result has the name of the quality that "auto" stands for. Communities are scored by their information.
+    is_graph = outcome.resolution is not None
+    options = {"quality": "information" if is_graph else result.quality, "view_weights": settings.view_weights}
+    n_clusters = result.settings["n_clusters"]
+    if is_graph and outcome.labels is not None:
+        n_clusters = int(outcome.labels.max()) + 1
     scores, agreements = {}, {}
     for name, trajectory in trajectories.items():
-        found = search(ops, result.settings["n_clusters"], strategy=trajectory, progress=False, **options)
+        found = search(
+            ops, n_clusters, strategy=trajectory, progress=False, random_state=settings.random_state, **options
+        )
         scores[name] = found.score
         if outcome.data.labels is not None and found.labels is not None:
             agreements[name] = outcome.agreement_with_classes(found.labels)
-    if result.trajectory is None:
-        scores["consensus"] = result.score
+    name = "communities" if is_graph else "consensus"
+    if result.trajectory is None or is_graph:
+        assert outcome.fit.labelling is not None
+        scores[name] = outcome.fit.labelling.score
         if outcome.ami is not None:
-            agreements["consensus"] = outcome.ami
+            agreements[name] = outcome.ami
     groups = {name: "one view" if name in ops.given_names else "fusion" for name in scores}
     report.section("Each view alone, and together")
     report.figure(

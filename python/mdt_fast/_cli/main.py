@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from .._core import __version__
 from .._estimators.pipeline import FitSettings
@@ -23,6 +24,7 @@ Examples:
   mdt-fast demo
   mdt-fast cluster image.npy text.npy --n-clusters 10
   mdt-fast cluster cells.h5mu --n-clusters 12 --labels cell_type --output result
+  mdt-fast cluster cells.h5mu --n-clusters none --resolution 1.2 --write cells_mdt.h5mu
   mdt-fast embed sensors.csv camera.parquet --n-components 3 --strategy mean
   mdt-fast study --quick
   mdt-fast doctor --samples 1000000 --views 2
@@ -121,10 +123,16 @@ _OUTPUT = click.option(
     default=Path("mdt-fast-output"),
     help="Folder for the results.",
 )
+_WRITE = click.option(
+    "--write",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write a copy of the .h5ad or .h5mu input with the results in it, for scanpy and muon.",
+)
 _REPORT = click.option("--report/--no-report", default=True, help="Write report.html (needs matplotlib).")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print only one JSON document.")
 _QUIET = click.option("--quiet", "-q", is_flag=True, help="Print only errors.")
-_JOB = [*_SEARCH, *_GRAPH, _SEED, _JOBS, _OUTPUT, _REPORT, _JSON, _QUIET]
+_JOB = [*_SEARCH, *_GRAPH, _SEED, _JOBS, _OUTPUT, _WRITE, _REPORT, _JSON, _QUIET]
 
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -187,12 +195,15 @@ def _strategy_with(name: str, options: Sequence[str]) -> Any:
 def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> None:
     """Group the options by the function that takes them, and run the job."""
     from .job import Job, run
+    from .write_back import WriteBack
 
     console = Console(as_json=given.pop("as_json"), quiet=given.pop("quiet"))
     reading = {"select": list(given.pop("select")) or None, "drop_columns": list(given.pop("drop_columns"))}
     reading["labels"], reading["ignore_label"] = given.pop("labels"), list(given.pop("ignore_label"))
     missing = reading["missing"] = given.pop("missing")
-    scale = given.pop("scale")
+    scale, target = given.pop("scale"), given.pop("write")
+    with console.exit_codes():
+        write = None if target is None else WriteBack.of(files, target)
     job = Job(
         files=list(files),
         output=given.pop("output"),
@@ -205,6 +216,7 @@ def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> 
             "joint": "auto",
         },
         with_report=given.pop("report"),
+        write=write,
         fitting=FitSettings(
             strategy=_strategy_with(given.pop("strategy"), given.pop("options")),
             random_state=given.pop("seed"),
@@ -223,14 +235,27 @@ def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> 
 Examples:
   mdt-fast cluster image.npy text.npy --n-clusters 10
   mdt-fast cluster views.npz --n-clusters 7 --labels target --strategy direct
-  mdt-fast cluster cells.h5mu --n-clusters 12 --select rna/obsm/X_pca --select prot"""
+  mdt-fast cluster cells.h5mu --n-clusters 12 --select rna/obsm/X_pca --select prot
+  mdt-fast cluster cells.h5mu --n-clusters none --resolution 1.2 --write cells_mdt.h5mu"""
 )
 @_options(*_INPUT)
-@click.option("--n-clusters", "-n", type=_KeywordOrInt("auto"), required=True, help="Number of clusters, or auto.")
+@click.option(
+    "--n-clusters",
+    "-n",
+    type=_KeywordOrInt("auto", "none"),
+    required=True,
+    help="Number of clusters; auto: a number that is found; none: communities of the fused graph (Leiden).",
+)
+@click.option(
+    "--resolution",
+    type=click.FloatRange(min=0, min_open=True),
+    default=1.0,
+    help="With --n-clusters none: a larger number gives more clusters.",
+)
 @click.option("--strategy", type=click.Choice([*BY_NAME]), default="auto", help="Search strategy.")
 @click.option("--quality", type=click.Choice(["auto", *QUALITIES]), default="auto", help="Score of a trajectory.")
 @_options(*_JOB)
-def cluster(files: tuple[Path, ...], n_clusters: int | str, **given: Any) -> None:
+def cluster(files: tuple[Path, ...], n_clusters: int | str, resolution: float, **given: Any) -> None:
     """Cluster samples that have several views.
 
     FILES is one file with several views, or several files (.npy, .npz, .csv, .tsv, .parquet, .h5ad,
@@ -238,7 +263,11 @@ def cluster(files: tuple[Path, ...], n_clusters: int | str, **given: Any) -> Non
     coordinates.csv, trajectory.json, search.json and report.html, and manifest.json last, which
     lists the files that belong together. A report that fails is a warning.
     """
-    _run_job(files, given, n_clusters=n_clusters, n_components=None, with_labels=True)
+    number = None if n_clusters == "none" else n_clusters
+    source = click.get_current_context().get_parameter_source("resolution")
+    if number is not None and source is not ParameterSource.DEFAULT:
+        raise click.BadParameter(f"expected --n-clusters none with it, got {n_clusters}.", param_hint="--resolution")
+    _run_job(files, given, n_clusters=number, n_components=None, with_labels=True, resolution=resolution)
 
 
 @cli.command(

@@ -3,7 +3,8 @@
 Files are written to a hidden folder and moved to their places at the end. The moves are several steps,
 so a command that is killed between them leaves a mixture. `manifest.json` therefore names the files
 that belong together, with their sizes and SHA-256: it is removed before the first move and written
-after the last. Without it, or if it does not fit, the files are not the results of one command.
+after the last. Without it, or if it does not fit, the files are not the results of one command. It also
+names a file that the command wrote to another place.
 """
 
 import csv
@@ -42,6 +43,7 @@ class Outputs:
         self.earlier = _listed(folder / MANIFEST)
         self._staging = staging
         self._published: dict[str, dict[str, Any]] = {}
+        self._elsewhere: dict[str, dict[str, Any]] = {}
 
     def path(self, name: str) -> Path:
         """Return the path to which to write the file `name`."""
@@ -62,6 +64,18 @@ class Outputs:
         self.files = [each for each in self.files if each != name]
         (self._staging / name).unlink(missing_ok=True)
 
+    def name_elsewhere(self, path: Path) -> None:
+        """Name a complete file of another place in the manifest."""
+        self._elsewhere[os.path.realpath(path)] = _entry(path)
+        with locked(self.folder / MANIFEST):
+            self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        manifest: dict[str, Any] = {"mdt_fast": __version__, "files": self._published}
+        if self._elsewhere:
+            manifest["elsewhere"] = self._elsewhere
+        replace_file(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+
     def publish(self, *, obsolete: Sequence[str] = ()) -> list[Path]:
         """Move new files to the folder, over older files of the same names; return their paths, without the manifest.
 
@@ -81,8 +95,7 @@ class Outputs:
             for name in obsolete:
                 (self.folder / name).unlink(missing_ok=True)
             self._published |= entries
-            manifest = {"mdt_fast": __version__, "files": self._published}
-            replace_file(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+            self._write_manifest()
         return placed
 
 

@@ -153,7 +153,9 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         n_labels = int(communities.max()) + 1
     # Clusters of a consensus and of a graph do not depend on the coordinates.
     has_labels = result.agreement is not None or by_graph
-    geometry = stage("embedding", lambda: _embed(trajectory, how.n_components or n_labels, how, has_labels))
+    # Each sample may be a community of its own.
+    n_components = how.n_components or min(n_labels, max(ops.n_samples - 1, 1))
+    geometry = stage("embedding", lambda: _embed(trajectory, n_components, how, has_labels))
     labelling = None
     if result.agreement is not None:
         labelling = Labelling.of_labels(result.agreement.labels, geometry.coordinates, result.score)

@@ -145,14 +145,14 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
     connectivities = sparse.csr_array((walk + walk.T) * 0.5)
     connectivities.sort_indices()
     strongest = np.asarray(connectivities.max(axis=1).toarray()).ravel()
-    connectivities = _without_diagonal(connectivities)
-    distances = _distances(connectivities, strongest)
+    connectivities = without_diagonal(connectivities)
+    distances = distances_of(connectivities, strongest)
     return FusedGraph(connectivities, distances, view_weights(ops, step), ops.given_names)
 
 
-def sample_weights(ops: OperatorSet) -> NDArray[np.float64]:
-    """Return the weight of each given view at each sample."""
-    return view_weights(ops, _one_step(ops, default_weights(ops)))
+def sample_weights(ops: OperatorSet, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """Return the weight of each given view at each sample; `weights` are those of :func:`fused_graph`."""
+    return view_weights(ops, _one_step(ops, default_weights(ops) if weights is None else weights))
 
 
 def _one_step(ops: OperatorSet, shares: NDArray[np.float64]) -> Trajectory:
@@ -173,7 +173,8 @@ def _check_weights(weights: ArrayLike, ops: OperatorSet) -> NDArray[np.float64]:
     return np.asarray(shares / shares.sum())
 
 
-def _without_diagonal(matrix: sparse.csr_array) -> sparse.csr_array:
+def without_diagonal(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Return a matrix without the entries of its diagonal."""
     rows = np.repeat(np.arange(matrix.shape[0], dtype=matrix.indices.dtype), np.diff(matrix.indptr))
     kept = matrix.indices != rows
     counts = np.bincount(rows[kept], minlength=matrix.shape[0])
@@ -181,7 +182,8 @@ def _without_diagonal(matrix: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
 
 
-def _distances(connectivities: sparse.csr_array, strongest: NDArray[Any]) -> sparse.csr_array:
+def distances_of(connectivities: sparse.csr_array, strongest: NDArray[Any]) -> sparse.csr_array:
+    """Return the distances of connectivities without a diagonal; `strongest` are the largest of each row, with it."""
     logs = np.log(strongest.astype(np.float64))
     lengths = np.diff(connectivities.indptr)
     squares = 0.5 * (np.repeat(logs, lengths) + logs[connectivities.indices]) - np.log(

@@ -1,7 +1,7 @@
 """A map: coordinates of the samples in the plane, in which neighbours of the fused graph are close.
 
-Each connected part of the graph is laid out by UMAP or t-SNE and starts from the first two diffusion
-coordinates of its walk. The parts are then arranged side by side: no edge says where they belong. Samples
+Each connected part of the graph is laid out by UMAP or t-SNE and starts from the ranks of the first two
+diffusion coordinates of its walk. The parts are then arranged side by side: no edge says where they belong. Samples
 without an edge form a part of their own.
 
 Share of samples whose class is that of most of their 10 nearest samples, two seeds of UMAP:
@@ -144,12 +144,15 @@ def _lay_out_part(graph: FusedGraph, samples: NDArray[np.intp] | None, lay_out: 
     n = connectivities.shape[0]
     if n <= _TINY:
         return on_a_grid(n)
-    return lay_out(distances, _diffusion_coordinates(connectivities, seed), seed)
+    return lay_out(distances, _diffusion_ranks(connectivities, seed), seed)
 
 
-def _diffusion_coordinates(connectivities: sparse.csr_array, seed: int) -> NDArray[np.float64]:
-    """Return the first two coordinates of the walk on a connected graph, each with a standard deviation of 1."""
-    # The walk stays with probability 1/2; walks with alternating signs would come first otherwise.
+def _diffusion_ranks(connectivities: sparse.csr_array, seed: int) -> NDArray[np.float64]:
+    """Return the ranks of the first two coordinates of the walk on a connected graph, from -1 to 1.
+
+    In the coordinates themselves a few remote samples would leave little space for the others.
+    """
+    # The walk stays with probability 1/2; coordinates with alternating signs would come first otherwise.
     degrees = np.asarray(connectivities.sum(axis=1)).ravel()
     affinity = sparse.csr_array(connectivities + sparse.diags_array(degrees))
     with warnings.catch_warnings():
@@ -157,7 +160,6 @@ def _diffusion_coordinates(connectivities: sparse.csr_array, seed: int) -> NDArr
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", OperatorWarning)
         walk = OperatorSet.from_affinities([affinity]).trajectory([0] * _STEPS)
-        start = embed(walk, 2, tol=_TOLERANCE, random_state=seed).coordinates
-    start = np.asarray(start - start.mean(axis=0), dtype=np.float64)
-    spread = start.std(axis=0)
-    return np.asarray(start / np.where(spread > 0, spread, 1.0))
+        coordinates = embed(walk, 2, tol=_TOLERANCE, random_state=seed).coordinates
+    ranks = coordinates.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    return np.asarray(2.0 * ranks / (len(ranks) - 1) - 1.0)

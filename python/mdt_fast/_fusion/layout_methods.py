@@ -27,8 +27,8 @@ from .._operators.operator_set import OperatorSet
 _EXPONENT = 1.5
 # Distance in the map, in units of its scale, to which UMAP moves the nearest samples together.
 _SPREAD, _MIN_DIST = 1.0, 0.3
-# Standard deviations of the start: the scales that UMAP and t-SNE expect.
-_UMAP_START, _TSNE_START = 3.0, 1e-4
+# Half the width of the start that UMAP and t-SNE expect.
+_UMAP_START, _TSNE_START = 5.0, 2e-4
 # Noise of the start of UMAP, so that samples with equal coordinates can part.
 _NOISE = 1e-3
 # Perplexity of t-SNE: share of the fewest neighbours, and the largest value.

@@ -29,6 +29,8 @@ Cost: three products of the walk with V columns.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -64,6 +66,21 @@ def view_weights(ops: OperatorSet, step: Trajectory) -> NDArray[np.float64]:
     odds = np.exp(_POWER * (tightness - tightness.max(axis=1, keepdims=True)))
     odds[~ops.present[:, given]] = 0.0
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def cluster_means(weights: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the mean weights of each cluster, an (n_clusters, V) array whose rows sum to 1.
+
+    The mean of a view is over the samples that it has.
+    """
+    codes = np.unique(labels, return_inverse=True)[1].ravel()
+    shape = (int(codes.max()) + 1, weights.shape[1])
+    sums, counts = np.zeros(shape), np.zeros(shape)
+    np.add.at(sums, codes, weights)
+    # Only a view that lacks a sample has the weight 0 there.
+    np.add.at(counts, codes, weights > 0)
+    means = sums / np.maximum(counts, 1)
+    return np.asarray(means / means.sum(axis=1, keepdims=True))
 
 
 def _tightness(ops: OperatorSet, view: int) -> NDArray[np.float64]:

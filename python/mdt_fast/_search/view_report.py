@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._clusters.added_information import added_information
 from .._clusters.stability import stability
 from .._fusion.fused_graph import sample_weights
+from .._fusion.view_weights import cluster_means
 from .._geometry.time import check_time, select_time
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
@@ -112,14 +113,7 @@ class ViewReport:
 
         The mean of a view is over the samples that it has.
         """
-        codes = np.unique(self.labels, return_inverse=True)[1].ravel()
-        shape = (int(codes.max()) + 1, self.sample_weights.shape[1])
-        sums, counts = np.zeros(shape), np.zeros(shape)
-        np.add.at(sums, codes, self.sample_weights)
-        # Only a view that lacks a sample has the weight 0 there.
-        np.add.at(counts, codes, self.sample_weights > 0)
-        means = sums / np.maximum(counts, 1)
-        return np.asarray(means / means.sum(axis=1, keepdims=True))
+        return cluster_means(self.sample_weights, self.labels)
 
     def __repr__(self) -> str:
         """Return the numbers of views, samples, clusters, remarks and findings."""

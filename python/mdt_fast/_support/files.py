@@ -55,6 +55,25 @@ def replace_file(path: str | os.PathLike[str], content: str | bytes) -> None:
             part.unlink(missing_ok=True)
 
 
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a hidden path beside `path` to write to, and move that file over `path` at the end.
+
+    After an error the hidden file is removed, and `path` is as it was. For files that are too large for
+    :func:`replace_file`.
+    """
+    target = _resolve(path)
+    part = _beside(target, f"{os.urandom(_RANDOM_BYTES).hex()}.part")
+    try:
+        yield part
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        move_file(part, target)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
 def move_file(source: Path, path: str | os.PathLike[str]) -> None:
     """Move a file over `path` in one step; a link at `path` and the permissions of its target are kept."""
     target = _resolve(path)

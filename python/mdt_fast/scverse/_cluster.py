@@ -6,10 +6,10 @@ from typing import Any
 
 from .._estimators.mdt import MDTClustering
 from .._support.arguments import check_flag
-from ._fit import fit, fit_params, model_options
+from ._fit import fit, model_options
 from ._objects import check_data, check_key, to_change
 from ._recipe import recipe_for
-from ._write import Results, numbered, storable
+from ._results import CLUSTER_KEY, GRAPH_KEY, cluster_results
 
 
 def cluster(
@@ -18,9 +18,9 @@ def cluster(
     *,
     resolution: float = 1.0,
     views: Any = None,
-    neighbors_key: str = "mdt",
+    neighbors_key: str = GRAPH_KEY,
     batch_key: str | None = None,
-    key_added: str = "mdt_cluster",
+    key_added: str = CLUSTER_KEY,
     random_state: Any = 0,
     n_jobs: int | None = None,
     return_model: bool = False,
@@ -91,16 +91,13 @@ def cluster(
         n_clusters=n_clusters, resolution=resolution, random_state=random_state, n_jobs=n_jobs, **given
     )
     fit(model, data, recipe)
-    results = Results(obs={key_added: numbered(model.labels_)})
-    if hasattr(model, "confidence_"):
-        results.obs[f"{key_added}_confidence"] = model.confidence_.copy()
-    shown = {"n_clusters": "leiden" if n_clusters is None else n_clusters, "random_state": random_state, **given}
+    shown = {"n_clusters": n_clusters, "random_state": random_state, **given}
     if n_clusters is None:
         shown["resolution"] = resolution
-    results.uns[key_added] = {
-        "params": fit_params(recipe, shown),
-        **storable({"n_clusters": model.n_clusters_, "score": model.score_, "t": model.t_}),
-    }
+    confidence = getattr(model, "confidence_", None)
+    results = cluster_results(
+        model.labels_, confidence, recipe, shown, score=model.score_, t=model.t_, key_added=key_added
+    )
     results.write(data)
     if wants_model:
         return (data, model) if copy else model

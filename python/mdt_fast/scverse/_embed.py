@@ -6,10 +6,10 @@ from typing import Any
 
 from .._estimators.mdt import MDT
 from .._support.arguments import check_flag
-from ._fit import fit, fit_params, model_options
+from ._fit import fit, model_options
 from ._objects import check_data, check_key, to_change
 from ._recipe import recipe_for
-from ._write import Results, storable
+from ._results import EMBEDDING_KEY, GRAPH_KEY, embedding_results
 
 
 def embed(
@@ -17,9 +17,9 @@ def embed(
     n_components: int = 15,
     *,
     views: Any = None,
-    neighbors_key: str = "mdt",
+    neighbors_key: str = GRAPH_KEY,
     batch_key: str | None = None,
-    key_added: str = "X_mdt",
+    key_added: str = EMBEDDING_KEY,
     random_state: Any = 0,
     n_jobs: int | None = None,
     return_model: bool = False,
@@ -79,13 +79,7 @@ def embed(
     recipe = recipe_for(data, views, neighbors_key, batch_key, random_state, {})
     model = fit(MDT(n_components, random_state=random_state, n_jobs=n_jobs, **given), data, recipe)
     shown = {"n_components": n_components, "random_state": random_state, **given}
-    results = Results(obsm={key_added: model.embedding_})
-    results.uns[key_added] = {
-        "params": fit_params(recipe, shown),
-        "singular_values": model.singular_values_,
-        "weights": model.trajectory_.weights.copy(),
-        **storable({"members": model.operators_.names, "t": model.t_, "score": model.score_}),
-    }
+    results = embedding_results(model.geometry_, recipe, shown, score=model.score_, t=model.t_, key_added=key_added)
     results.write(data)
     if wants_model:
         return (data, model) if copy else model

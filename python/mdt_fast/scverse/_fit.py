@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-import numpy as np
-
 from .._estimators.mdt import SearchEstimator
 from ._recipe import Recipe
-from ._write import storable
 
 E = TypeVar("E", bound=SearchEstimator)
 
@@ -22,15 +19,6 @@ def fit(model: E, data: Any, recipe: Recipe) -> E:
         views = {name: view.data for name, view in views.items()}
     model.fit(views, **recipe.batches(data))
     return model
-
-
-def fit_params(recipe: Recipe, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the views and the options of a fit for `.uns`."""
-    return {
-        "views": np.array([source.name for source in recipe.sources], dtype=object),
-        "keys": np.array([source.key for source in recipe.sources], dtype=object),
-        **storable({"batch_key": recipe.batch_key, **options}),
-    }
 
 
 def model_options(cls: type[SearchEstimator], options: Mapping[str, Any], taken: tuple[str, ...]) -> dict[str, Any]:

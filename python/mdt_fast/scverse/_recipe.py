@@ -25,6 +25,7 @@ from ._matrices import keys_of
 from ._objects import complete_column, listed
 from ._representation import representation
 from ._views import Source, find_sources, read_views
+from ._write import storable
 
 # Options of `build_operators` that suit cells.
 DEFAULTS: dict[str, Any] = {
@@ -162,6 +163,15 @@ def recipe_for(
                 f"graph of scverse.pp.neighbors, {listed(data.uns)}, got None and {neighbors_key!r}"
             )
     return Recipe.of(data, views, batch_key, random_state, options)
+
+
+def fit_params(recipe: Recipe, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the views and the options of a fit for `.uns`."""
+    return {
+        "views": np.array([source.name for source in recipe.sources], dtype=object),
+        "keys": np.array([source.key for source in recipe.sources], dtype=object),
+        **storable({"batch_key": recipe.batch_key, **options}),
+    }
 
 
 def graph_entry(

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from .._fusion.fused_graph import FusedGraph, fused_graph
+from .._fusion.fused_graph import fused_graph
 from .._graphs.modalities import is_multimodal
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import check_flag
 from ._graph import graph_keys
 from ._objects import check_data, check_key, to_change
 from ._recipe import Recipe, graph_entry
+from ._results import GRAPH_KEY, WEIGHT_KEY, graph_results
 from ._views import cells_of
 from ._write import Results
 
@@ -26,12 +26,12 @@ def neighbors(
     views: Any = None,
     *,
     n_neighbors: Any = 15,
-    key_added: str | None = "mdt",
+    key_added: str | None = GRAPH_KEY,
     batch_key: str | None = None,
     metric: Any = "auto",
     random_state: Any = 0,
     n_jobs: int | None = None,
-    weight_key: str | None = "mod_weight",
+    weight_key: str | None = WEIGHT_KEY,
     add_to_modalities: bool = False,
     copy: bool = False,
     **options: Any,
@@ -110,22 +110,12 @@ def neighbors(
     recipe = Recipe.of(data, views, batch_key, random_state, {"n_neighbors": n_neighbors, "metric": metric, **options})
     ops = recipe.build(data, n_jobs)
     graph = fused_graph(ops)
-    _, *keys = graph_keys(key_added)
-    results = Results(obsp=_matrices(graph, keys))
-    results.uns[graph_keys(key_added)[0]] = graph_entry(data, recipe, ops, (keys[0], keys[1]))
-    if weight_key is not None:
-        for name, weights in zip(graph.view_names, graph.view_weights.T, strict=True):
-            results.obs[f"{name}:{weight_key}"] = weights.copy()
+    results = graph_results(data, graph, recipe, ops, key_added=key_added, weight_key=weight_key)
     if is_shared:
         for name in data.mod:
             _add_to_modality(results, data, str(name), recipe, ops, key_added)
     results.write(data)
     return data if copy else None
-
-
-def _matrices(graph: FusedGraph, keys: list[str]) -> dict[str, Any]:
-    # Older readers know matrices of SciPy, not arrays.
-    return {keys[0]: sparse.csr_matrix(graph.connectivities), keys[1]: sparse.csr_matrix(graph.distances)}
 
 
 def _add_to_modality(

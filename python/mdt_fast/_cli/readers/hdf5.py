@@ -28,7 +28,7 @@ _MANY = 1000
 def read_anndata(request: Request) -> Contents:
     """Read an .h5ad file."""
     with _open_hdf5(request) as (file, read):
-        elements = _elements(file)
+        elements = elements_of(file)
         default = _default_element(elements)
         wanted = [name for name in elements if request.wants(name, by_default=name == default)]
         obs = _read_obs(request, file, read)
@@ -43,7 +43,7 @@ def read_mudata(request: Request) -> Contents:
     with _open_hdf5(request) as (file, read):
         modalities = file["mod"]
         elements = {
-            modality: _elements(modalities[modality])
+            modality: elements_of(modalities[modality])
             for modality in modalities.attrs.get("mod-order", list(modalities))
         }
         places = {
@@ -84,7 +84,7 @@ def _default_element(elements: Sequence[str]) -> str:
 
 def _notes(request: Request, prefix: str, group: Any, default: str) -> list[str]:
     """Say which matrix of an AnnData object is read without a selection, if there is a choice."""
-    n_columns = _shape(group["X"])[1:] if "X" in _elements(group) else ()
+    n_columns = _shape(group["X"])[1:] if "X" in elements_of(group) else ()
     whole = prefix.rstrip("/") or "X"
     if default == _PREFERRED:
         instead = f" instead of the {n_columns[0]:,} columns of X; --select {whole} reads these" if n_columns else ""
@@ -106,8 +106,8 @@ def _open_hdf5(request: Request) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
         yield file, read
 
 
-def _elements(group: Any) -> list[str]:
-    """Return the names of the matrices of an AnnData object."""
+def elements_of(group: Any) -> list[str]:
+    """Return the names of the matrices of an AnnData object in a file."""
     inner = [f"{part}/{key}" for part in ("layers", "obsm") for key in _keys(group.get(part))]
     # anndata omits a missing X or writes a null element.
     has_x = "X" in group and group["X"].attrs.get("encoding-type") != "null"
