@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mdt_fast._support.files import locked, move_file, remove_parts, replace_file
+from mdt_fast._support.files import locked, move_file, remove_parts, replace_file, replacing
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no such permissions and links")
 
@@ -35,6 +35,36 @@ def test_new_and_old_files(tmp_path, content):
         replace_file(path, content)
         assert path.read_bytes() == expected
         assert names_in(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("before", [None, "old"])
+def test_large_files_are_written_beside_and_moved(tmp_path, before):
+    path = tmp_path / "file"
+    if before is not None:
+        path.write_text(before)
+    with replacing(path) as part:
+        part.write_text("new")
+        assert part.parent == tmp_path
+        assert path.exists() == (before is not None)
+    assert path.read_text() == "new"
+    assert names_in(tmp_path) == ["file"]
+
+
+def test_an_error_while_a_large_file_is_written(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), replacing(path) as part:
+        part.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert names_in(tmp_path) == ["file"]
+    with replacing(path) as part:
+        # What a killed process leaves is found by its name.
+        part.write_text("new")
+        remove_parts(path)
+        assert not part.exists()
+        part.write_text("new")
+    assert path.read_text() == "new"
 
 
 def test_threads_never_tear_a_file(tmp_path):

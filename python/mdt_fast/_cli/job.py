@@ -25,7 +25,7 @@ from .._operators.checks import CheckReport
 from .._operators.operator_set import OperatorSet
 from .._search.result import SearchResult
 from .._support.arguments import check_integer
-from .._support.files import replacing
+from .._support.files import locked, remove_parts, replacing
 from .console import Console
 from .files import ViewFiles, read_views
 from .outputs import MANIFEST, Outputs, open_outputs
@@ -138,12 +138,15 @@ def _publish(job: Job, outcome: Outcome, outputs: Outputs, obsolete: list[str]) 
     """Move the results to their places; return their paths."""
     if job.write is None:
         return outputs.publish(obsolete=obsolete)
-    with _timed(outcome.seconds, "copy of the input"), replacing(job.write.target) as part:
-        # Complete before anything is moved.
-        job.write.write(part, job, outcome)
-        placed = outputs.publish(obsolete=obsolete)
-    outputs.name_elsewhere(job.write.target)
-    return [*placed, job.write.target]
+    target = job.write.target
+    with _timed(outcome.seconds, "copy of the input"), locked(target):
+        remove_parts(target)
+        with replacing(target) as part:
+            # Complete before anything is moved.
+            job.write.write(part, job, outcome)
+            placed = outputs.publish(obsolete=obsolete)
+    outputs.name_elsewhere(target)
+    return [*placed, target]
 
 
 def _report(job: Job, outcome: Outcome, outputs: Outputs, console: Console) -> list[Path]:

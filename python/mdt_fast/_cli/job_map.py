@@ -80,7 +80,11 @@ def draw_weights(points: NDArray[Any], weights: NDArray[np.float64], names: Sequ
 
 def _range(weights: NDArray[np.float64]) -> tuple[float, float]:
     """Return the limits of the colours: almost all weights, but not so close that noise has strong colours."""
-    low, high = np.quantile(weights[weights > 0], [0.01, 0.99])
+    # Samples of a single view have the weights 0 and 1.
+    shared = weights[(weights > 0) & (weights < 1)]
+    if not len(shared):
+        return 0.0, 1.0
+    low, high = np.quantile(shared, [0.01, 0.99])
     missing = max(_LEAST_RANGE - (high - low), 0.0)
     low = max(low - missing / 2, 0.0)
     return float(low), float(min(max(high, low + _LEAST_RANGE), 1.0))

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from .._operators.operator_set import OperatorSet
 
@@ -70,6 +69,7 @@ def by_tsne(distances: sparse.csr_array, start: NDArray[np.float64], seed: int) 
     """Return the coordinates that t-SNE finds, on one thread: sums of threads would depend on their number."""
     from sklearn.manifold import TSNE
     from sklearn.neighbors import sort_graph_by_row_values
+    from threadpoolctl import threadpool_limits
 
     n = distances.shape[0]
     if np.diff(distances.indptr).min() < min(_FEW_NEIGHBORS, n - 1):
