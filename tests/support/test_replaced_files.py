@@ -53,9 +53,14 @@ def test_large_files_are_written_beside_and_moved(tmp_path, before):
 def test_an_error_while_a_large_file_is_written(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
-    with pytest.raises(RuntimeError), replacing(path) as part:
-        part.write_text("half")
-        raise RuntimeError
+
+    def fail():
+        with replacing(path) as part:
+            part.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert path.read_text() == "old"
     assert names_in(tmp_path) == ["file"]
     with replacing(path) as part:

@@ -1,8 +1,10 @@
 """UMAP and t-SNE of a connected graph, given by its distances.
 
-Weights of UMAP are ``exp(-1.5 d_ij^2)``. With the exponent 1, the connectivities over the largest of both
-samples, edges between groups pull too much; with 2 small groups break up (mean accuracy of 10 neighbours on
-eight sets: 0.929, 0.931 with 1.5, 0.930 with 2; 0.927 with the weights that UMAP makes of the 15 nearest).
+Weights of UMAP are ``exp(-1.5 d_ij^2)``. Mean accuracy of 10 neighbours on eight sets (digits in three forms,
+K-MvMNIST, Multi-Feat, SNARE-seq, 100Leaves, Cora; a minimal distance of 0.1): 0.929 with the exponent 1, 0.931
+with 1.5, 0.930 with 2. The weights that UMAP makes of the 15 nearest samples have 0.959 on the sets without
+Cora, on which the exponent 1.5 has 0.960. A minimal distance of 0.3 loses less than 0.01 on most sets, and groups fill
+more of the page.
 
 t-SNE makes its own weights of the distances: those of a sample have a given perplexity, the effective number
 of neighbours. scikit-learn takes the nearest ``3 perplexity + 1`` samples, and the perplexity would have to be
