@@ -151,6 +151,12 @@ def _qualities() -> list[Operation]:
     ]
 
 
+def _after_a_layout(graph: Any) -> Any:
+    """Return a graph after UMAP has been compiled, during which an interrupt may be lost."""
+    mdt.layout(mdt.fused_graph(operators(200)), method="umap")
+    return graph
+
+
 OPERATIONS: tuple[Operation, ...] = (
     Operation("build_operators", "exact, N = 30000", lambda: views(30000), lambda Xs: mdt.build_operators(Xs,
     n_jobs=1)),
@@ -169,6 +175,14 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("NeighborsTransformer.transform", "N = M = 40000, d = 50",
               lambda: mdt.NeighborsTransformer(15, n_jobs=1).fit(views(40000, 50)[0]),
               lambda transformer: transformer.transform(views(40000, 50)[1])),
+    Operation("build_operators", "eight batches, N = 30000", lambda: views(30000),
+              lambda Xs: mdt.build_operators(Xs, batches=np.arange(30000) % 8, n_jobs=1)),
+    Operation("fused_graph", "N = 100000", lambda: operators(100000), mdt.fused_graph),
+    Operation("leiden", "N = 30000", lambda: mdt.fused_graph(operators(30000)), mdt.leiden),
+    Operation("layout", "UMAP, compiled, N = 20000", lambda: _after_a_layout(mdt.fused_graph(operators(20000))),
+              lambda graph: mdt.layout(graph, method="umap")),
+    Operation("layout", "t-SNE, N = 5000", lambda: mdt.fused_graph(operators(5000)),
+              lambda graph: mdt.layout(graph, method="tsne")),
     Operation("k_means", "N = 100000, k = 50", lambda: views(100000)[0],
               lambda X: mdt.k_means(X, 50, n_init=50, random_state=0, n_jobs=1)),
     Operation("embed", "50 components, N = 20000", lambda: trajectory(20000), lambda W: mdt.embed(W, 50, tol=1e-12)),
@@ -265,7 +279,7 @@ QUICK = (
     "Trajectory.H", "Trajectory.T", "Trajectory.__", "Trajectory.extend", "Trajectory.n_unconnected_parts",
     "Trajectory.sequence", "ViewReport.",
     "Trajectory.matvec", "Trajectory.rmatvec", "MDT.set_params", "MDTClustering.set_params",
-    "NeighborsTransformer.fit",
+    "NeighborsTransformer.fit", "FusedGraph.", "MDT.fused_graph", "MDTClustering.fused_graph",
     # `fit` and then an attribute, or one of the functions above on the fitted model.
     "MDT.fit_transform", "MDTClustering.fit_predict", "MDTClustering.remoteness", "MDTClustering.impute",
 )  # fmt: skip

@@ -86,6 +86,10 @@ def layout(graph: FusedGraph, *, method: str = "auto", random_state: RandomState
     --------
     mdt_fast.plot.map : Draw the map of a graph or a fitted estimator.
 
+    Notes
+    -----
+    The first call of UMAP in a process compiles its code; a Ctrl-C in these seconds may be lost.
+
     References
     ----------
     L. McInnes, J. Healy and J. Melville, "UMAP: uniform manifold approximation and projection for dimension
