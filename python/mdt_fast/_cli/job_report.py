@@ -55,7 +55,7 @@ def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) ->
         report.table(
             ["modality", "samples", "used", "left out"],
             [[name, n.n_samples, n.n_used, n.n_left_out] for name, n in data.sample_counts.items()],
-            caption="Samples of each modality. Only samples of all modalities are used.",
+            caption="Samples of each modality, and how many of them are used.",
         )
     report.table(
         ["member", "stays put", "parts", "isolated", "duplicates"],

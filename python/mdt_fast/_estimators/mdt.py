@@ -346,8 +346,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         Weight of each view in the score, as in :func:`search`.
     n_neighbors : int, "log" or "auto", default="auto"
         Number of neighbours, as in :func:`build_operators`. "auto" is an eighth of the mean size of a
-        cluster, at most 15 and at least ``ceil(ln N)``, for a consensus without a preset, and "log"
-        otherwise.
+        cluster, at most 15 and at least ``ceil(ln N)``, for a consensus without a preset; 15 with
+        ``n_clusters=None``; and "log" otherwise.
     kernel : str or callable, default="auto"
         Kernel of the graphs, as in :func:`build_operators`. "auto" is "adaptive" for a consensus
         without a preset, and "gaussian" otherwise.
