@@ -1,4 +1,4 @@
-"""Weights of the views at each sample: which view its neighbourhood is told by.
+"""Weights of the views at each sample: how well each view describes its neighbourhood.
 
 The tightness of view v at sample i is ``l_v(i) = log(m_v / r_v(i))``: ``r_v(i)`` is the distance of i to the
 last of its neighbours, and ``m_v`` the median of these distances. In a view that is noise for a cluster, the
