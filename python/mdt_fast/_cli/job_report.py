@@ -189,7 +189,7 @@ def _add_map(report: HtmlReport, job: Job, outcome: Outcome) -> None:
         left_out = "" if len(names) <= MOST_PANELS else f" The first {MOST_PANELS} of {len(names)} views are shown."
         report.figure(
             picture,
-            "Weight of each view at each sample: which view its neighbourhood is told by. A view has a low weight "
+            "Weight of each view at each sample: how well it describes the neighbourhood. A view has a low weight "
             f"where samples lie farther apart than is usual in it; equal weights are {1 / len(names):.2f}.{left_out}",
         )
 
