@@ -120,7 +120,7 @@ def chain_product():
     rng = np.random.default_rng(14)
     indices = rng.integers(0, n, size=(n, k)).astype(np.int32)
     P = scipy.sparse.csr_array((np.full(n * k, 1 / k), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
-    W = mdt.OperatorSet.from_transitions([P], n_jobs=1).trajectory([0] * 30)
+    W = mdt.OperatorSet.from_transitions([P], n_jobs=1).trajectory([0] * 120)
     B = rng.normal(size=(n, 32))
     return lambda: W @ B
 
