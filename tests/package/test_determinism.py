@@ -111,7 +111,7 @@ def test_two_calls_give_the_same_bits(clouds):
 
 
 def neighbour_search():
-    X = np.random.default_rng(13).normal(size=(16_000, 120))
+    X = np.random.default_rng(13).normal(size=(24_000, 120))
     return lambda: mdt.nearest_neighbors(X, 15, n_jobs=1)
 
 
