@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._fusion.base_weights import mean_weights
 from .._operators.trajectory import Trajectory
 from .._support.threads import n_threads
 from .k_means import k_means
@@ -84,11 +85,6 @@ class Agreement(CombinedLabels):
     ) -> Agreement:
         """Return the combined labels of some trajectories."""
         return cls(combined.labels, combined.embedding, confidence, trajectories, rows)
-
-
-def mean_weights(trajectories: list[Trajectory]) -> NDArray[np.float64]:
-    """Return the mean weight of each member, over the steps and over the trajectories."""
-    return np.asarray(np.mean([each.weights.mean(axis=0) for each in trajectories], axis=0))
 
 
 def agree(labels: NDArray[np.int32], n_clusters: int, *, seed: int, n_jobs: int | None) -> CombinedLabels:

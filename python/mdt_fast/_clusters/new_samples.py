@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._fusion.base_weights import mean_weights
 from .._operators.new_samples import functions_at
 from .._operators.trajectory import Trajectory
-from .agreement import mean_weights
 
 
 def labels_at(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._clusters.labels import Labelling, choose_labels
 from .._clusters.leiden import leiden, require_igraph
 from .._clusters.n_clusters import select_n_clusters
-from .._fusion.base_weights import default_weights, weights_of_trajectories
+from .._fusion.base_weights import default_weights, walk_of_views, weights_of_trajectories
 from .._fusion.fused_graph import FusedGraph, fused_graph
 from .._geometry.embedding import Embedding, embed
 from .._geometry.time import TimeSelection, select_time
@@ -119,8 +119,8 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         t = selection.t
     if by_graph and not is_searched:
         # Without labels to compare trajectories by, the weights are those of the fused graph.
-        weights = np.append(default_weights(ops), np.zeros(len(ops) - ops.n_views))
-        strategy = Given(np.tile(weights, (check_integer("t", t, minimum=1, limit=LARGEST_STEPS), 1)))
+        n_steps = check_integer("t", t, minimum=1, limit=LARGEST_STEPS)
+        strategy = Given(walk_of_views(ops, default_weights(ops), n_steps))
     if is_auto(n_clusters):
         if ops.n_samples < 3:
             raise ValueError(f"n_clusters: expected a number for {ops.n_samples} samples, got 'auto'")

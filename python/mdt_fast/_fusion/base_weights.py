@@ -1,4 +1,4 @@
-"""Weights of the base views in one step of the fused walk."""
+"""Weights of the base views in a step of the fused walk, and the walk itself."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ def default_weights(ops: OperatorSet) -> NDArray[np.float64]:
     return weights
 
 
+def walk_of_views(ops: OperatorSet, weights: NDArray[np.float64], t: int = 1) -> Trajectory:
+    """Return t steps with these weights of the base views; other members have none."""
+    step = np.append(weights, np.zeros(len(ops) - ops.n_views))
+    return ops.trajectory(np.tile(step, (t, 1)))
+
+
+def mean_weights(trajectories: Sequence[Trajectory]) -> NDArray[np.float64]:
+    """Return the mean weight of each member, over the steps and over the trajectories."""
+    return np.asarray(np.mean([each.weights.mean(axis=0) for each in trajectories], axis=0))
+
+
 def weights_of_trajectories(trajectories: Sequence[Trajectory]) -> NDArray[np.float64]:
     """Return the mean share of each base view in the steps of trajectories, scaled to sum to 1.
 
@@ -31,9 +42,8 @@ def weights_of_trajectories(trajectories: Sequence[Trajectory]) -> NDArray[np.fl
     no step uses any view, the weights are :func:`default_weights`.
     """
     ops = trajectories[0].operators
-    members = np.mean([each.weights.mean(axis=0) for each in trajectories], axis=0)
     weights = np.zeros(ops.n_views)
-    for share, member in zip(members, ops.members, strict=True):
+    for share, member in zip(mean_weights(trajectories), ops.members, strict=True):
         for power in member.powers:
             if power.base < ops.n_views:
                 weights[power.base] += share * power.weight

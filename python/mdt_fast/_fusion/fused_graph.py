@@ -24,9 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .._operators.operator_set import OperatorSet
-from .._operators.trajectory import Trajectory
 from .._support.arguments import check_integer
-from .base_weights import default_weights
+from .base_weights import default_weights, walk_of_views
 from .view_weights import view_weights
 
 
@@ -140,7 +139,7 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     shares = default_weights(ops) if weights is None else _check_weights(weights, ops)
-    step = _one_step(ops, shares)
+    step = walk_of_views(ops, shares)
     walk = step.tosparse()
     connectivities = sparse.csr_array((walk + walk.T) * 0.5)
     connectivities.sort_indices()
@@ -152,12 +151,7 @@ def fused_graph(ops: OperatorSet, *, weights: ArrayLike | None = None) -> FusedG
 
 def sample_weights(ops: OperatorSet, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Return the weight of each given view at each sample; `weights` are those of :func:`fused_graph`."""
-    return view_weights(ops, _one_step(ops, default_weights(ops) if weights is None else weights))
-
-
-def _one_step(ops: OperatorSet, shares: NDArray[np.float64]) -> Trajectory:
-    """Return a step of the base views with these weights; other members have none."""
-    return ops.trajectory([np.append(shares, np.zeros(len(ops) - ops.n_views))])
+    return view_weights(ops, walk_of_views(ops, default_weights(ops) if weights is None else weights))
 
 
 def _check_weights(weights: ArrayLike, ops: OperatorSet) -> NDArray[np.float64]:

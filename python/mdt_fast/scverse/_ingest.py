@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._fusion.base_weights import default_weights
+from .._fusion.base_weights import default_weights, walk_of_views
 from .._graphs.modalities import is_multimodal
 from .._graphs.new_rows import check_training, connect, transition_rows, warn_of_far
 from .._graphs.remoteness import REMOTE
@@ -122,8 +122,7 @@ class _Step:
     rows: list[Any]
 
     def __call__(self, functions: NDArray[Any]) -> NDArray[Any]:
-        weights = np.append(default_weights(self.ops), np.zeros(len(self.ops) - self.ops.n_views))
-        return functions_at(self.rows, self.ops.trajectory([weights]), functions)
+        return functions_at(self.rows, walk_of_views(self.ops, default_weights(self.ops)), functions)
 
 
 @dataclass(frozen=True)
