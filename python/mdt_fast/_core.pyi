@@ -257,6 +257,7 @@ class OperatorSet:
         n_deflated: int,
         max_steps: int,
         tolerance: float,
+        scale: float | None,
         seed: int,
         n_threads: int,
     ) -> list[EntropyEstimate]: ...

@@ -1,7 +1,7 @@
 """The diffusion time: the knee of the entropy of singular values over time."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +32,12 @@ _DEFLATED = 64
 _MAX_STEPS = 16
 _TOLERANCE = 0.001
 # Number of random vectors times number of samples, by default.
-_VECTORS_TIMES_SAMPLES = 2**18
-# Ratio of successive times of the first grid.
-_GRID_RATIO = 1.5
+_VECTORS_TIMES_SAMPLES = 2**17
+# Times of the first round of estimates. Most knees are among them, and a time costs as many steps as
+# it is long.
+_FIRST_TIMES = range(1, 12)
+# Ratio of successive times of the following rounds.
+_GRID_RATIO = 1.3
 # Largest number of refinements around the knee; one or two suffice.
 _MAX_REFINEMENTS = 6
 # Largest number of random vectors for fewer samples than this.
@@ -181,7 +184,7 @@ def select_time(
     method = check_choice("method", method, METHODS)
     W = _walk(ops, view)
     if n_vectors is None:
-        n_vectors = min(max(_VECTORS_TIMES_SAMPLES // W.shape[0], 8), 32)
+        n_vectors = min(max(_VECTORS_TIMES_SAMPLES // W.shape[0], 2), 32)
     n_vectors = check_integer("n_vectors", n_vectors, minimum=2, limit=max(W.shape[0], _MOST_VECTORS))
     if method == "auto":
         method = "exact" if W.shape[0] <= _EXACT_SAMPLES else "stochastic"
@@ -290,7 +293,7 @@ def _polynomial(ops: OperatorSet, weights: NDArray[np.float64], values: NDArray[
 
 
 def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: int) -> TimeSelection:
-    """Estimate on a geometric grid, interpolate, and refine around the knee until it stays."""
+    """Estimate at more and more times, until the knee is certain and its neighbours are known."""
     known: dict[int, tuple[float, float]] = {}
     column_steps = 0
 
@@ -298,33 +301,55 @@ def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: i
         nonlocal column_steps
         estimates = W.operators.native.singular_entropy(
             W.weights, list(wanted), n_vectors=n_vectors, n_deflated=_DEFLATED, max_steps=_MAX_STEPS,
-            tolerance=_TOLERANCE, seed=seed, n_threads=threads,
+            tolerance=_TOLERANCE, scale=known[1][0] if known else None, seed=seed, n_threads=threads,
         )  # fmt: skip
         known.update({each.time: (each.entropy, each.error) for each in estimates})
         column_steps += sum(each.n_column_steps for each in estimates)
 
-    evaluate(_grid(max_t))
-    entropies, error = _interpolate(known, max_t)
+    for wanted in _rounds(max_t):
+        evaluate(wanted)
+        if _is_certain(known, max_t):
+            break
     for _ in range(_MAX_REFINEMENTS):
-        knee = _knee(entropies)
-        around = [] if knee is None else [t for t in range(knee - 1, knee + 2) if 1 <= t <= max_t and t not in known]
+        knee = _knee(_completed(known, max_t, at_end=0.0))
+        around = [] if knee is None else [t for t in (knee - 1, knee, knee + 1) if 1 <= t <= max_t and t not in known]
         if not around:
             break
         evaluate(around)
-        entropies, error = _interpolate(known, max_t)
-    t, has_knee = find_knee(entropies, stacklevel=4)
+    last = max(known)
+    entropies, error = _interpolate(known, last)
+    # Beyond the last time any continuation has the same knee.
+    t, has_knee = find_knee(_completed(known, max_t, at_end=0.0), stacklevel=4)
     evaluated = np.array(sorted(known))
-    return TimeSelection(t, np.arange(1, max_t + 1), entropies, "stochastic", error, has_knee, evaluated, column_steps)
+    return TimeSelection(t, np.arange(1, last + 1), entropies, "stochastic", error, has_knee, evaluated, column_steps)
 
 
-def _grid(max_t: int) -> list[int]:
-    """Return times from 1 to `max_t`, each `_GRID_RATIO` times the one before, or one more."""
-    times = [1]
+def _rounds(max_t: int) -> Iterator[list[int]]:
+    """Yield the times of each round of estimates: the first ones, then two at a time up to `max_t`."""
+    times = [t for t in _FIRST_TIMES if t < max_t]
     while times[-1] < max_t:
         following = max(times[-1] + 1, round(times[-1] * _GRID_RATIO))
         # A time just before the last would cost as much and add nothing.
         times.append(following if following * _GRID_RATIO <= max_t * 1.2 else max_t)
-    return times
+    first = sum(t < max_t for t in _FIRST_TIMES)
+    yield times[:first]
+    yield from (times[i : i + 2] for i in range(first, len(times), 2))
+
+
+def _is_certain(known: dict[int, tuple[float, float]], max_t: int) -> bool:
+    """Return whether the knee is the same for all decreasing continuations of the curve to `max_t`."""
+    last = max(known)
+    if last == max_t:
+        return True
+    # The position of the knee grows with the value at the end, which lies between these two.
+    knees = {_knee(_completed(known, max_t, at_end=end)) for end in (0.0, known[last][0])}
+    knee = knees.pop()
+    return not knees and knee is not None and knee < last
+
+
+def _completed(known: dict[int, tuple[float, float]], max_t: int, *, at_end: float) -> NDArray[np.float64]:
+    """Return the curve up to `max_t`; its last value is `at_end` if it is not known."""
+    return _interpolate({max_t: (at_end, 0.0)} | known, max_t)[0]
 
 
 def _interpolate(known: dict[int, tuple[float, float]], max_t: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

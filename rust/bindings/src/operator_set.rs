@@ -175,7 +175,7 @@ impl PyOperatorSet {
     }
 
     /// Estimate the entropy of the singular values of `W^t` at ascending times.
-    #[pyo3(signature = (weights, times, *, n_vectors, n_deflated, max_steps, tolerance, seed, n_threads))]
+    #[pyo3(signature = (weights, times, *, n_vectors, n_deflated, max_steps, tolerance, scale, seed, n_threads))]
     fn singular_entropy(
         &self,
         py: Python<'_>,
@@ -185,6 +185,7 @@ impl PyOperatorSet {
         n_deflated: usize,
         max_steps: usize,
         tolerance: f64,
+        scale: Option<f64>,
         seed: u64,
         n_threads: usize,
     ) -> PyResult<Vec<PyEntropyEstimate>> {
@@ -192,7 +193,7 @@ impl PyOperatorSet {
         let most = dispatch!(&self.0, set => set.n()).max(FEW_VECTORS);
         let (n_vectors, n_deflated) =
             (within("n_vectors", n_vectors, 1..=most)?, within("n_deflated", n_deflated, 0..=most)?);
-        let options = EntropyOptions { probes: n_vectors, deflated: n_deflated, max_steps, tolerance, seed };
+        let options = EntropyOptions { probes: n_vectors, deflated: n_deflated, max_steps, tolerance, scale, seed };
         let estimates = dispatch!(&self.0, set => {
             let trajectory = trajectory(set, &weights)?;
             // Every factor of `W^t` is one step.

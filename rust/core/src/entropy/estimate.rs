@@ -1,19 +1,14 @@
 //! Estimates of the entropy at increasing times, with their errors.
 
-use super::leading::{Leading, leading_values};
+use super::deflation::Deflation;
 use super::moments::Moments;
 use super::quadrature::{ProbeSettings, Quadrature, quadratures};
 use crate::ground::idle::Reuse;
-use crate::ground::tall::random_signs;
 use crate::reorder::in_cache_order;
 use crate::{Error, Exec, Real, Result, Trajectory};
 
-/// First key of the random streams of the sketch. The probes count from 0.
-const SKETCH_KEY: u64 = 1 << 32;
-
-/// Probes of several times are advanced together while their bases `P` have at most this many times
-/// `deflated` columns.
-const BASES_TOGETHER: usize = 4;
+/// Probes of several times are advanced together while they have at most this many columns.
+const COLUMNS_TOGETHER: usize = 64;
 
 /// Up to this time every probe takes all its steps. Knees are there, and a changing number of steps
 /// would be visible in the curve.
@@ -31,8 +26,11 @@ pub struct EntropyOptions {
     /// Largest number of products with `A` or `A^T` per probe; fewer beyond time 16, at constant
     /// cost.
     pub max_steps: usize,
-    /// A probe stops earlier if two successive rules agree to this fraction of `sum sigma`.
+    /// Probes stop earlier if the entropies of two successive rules differ by at most this fraction
+    /// of `scale`.
     pub tolerance: f64,
+    /// An entropy; None is that of the first time.
+    pub scale: Option<f64>,
     /// Seed of the sign vectors.
     pub seed: u64,
 }
@@ -58,70 +56,53 @@ impl<T: Real> Trajectory<'_, T> {
         options: &EntropyOptions,
         exec: &Exec,
     ) -> Result<Vec<EntropyEstimate>> {
-        if times.first().is_some_and(|&t| t == 0) || !times.is_sorted_by(|a, b| a < b) {
+        let first = times.first().copied().unwrap_or(1);
+        if first == 0 || !times.is_sorted_by(|a, b| a < b) {
             return Err(Error::Invalid(format!("expected increasing times from 1 on, got {times:?}")));
         }
-        if options.probes < 2 {
-            return Err(Error::Invalid(format!("expected at least 2 probes, got {}", options.probes)));
+        let EntropyOptions { probes, deflated, max_steps, tolerance, mut scale, seed } = *options;
+        if probes < 2 {
+            return Err(Error::Invalid(format!("expected at least 2 probes, got {probes}")));
         }
         let _reuse = Reuse::new();
         // The entropy does not depend on the order of the points.
         let walk = self.over(in_cache_order(self.set(), exec)?);
-        let cols = options.deflated.min(walk.n());
-        let mut sketch = random_signs::<T>(walk.n(), cols, options.seed, SKETCH_KEY)?;
-        if cols == walk.n() {
-            // Random signs in a tiny space could be dependent: take the whole space.
-            sketch.fill(T::ZERO);
-            (0..cols).for_each(|i| sketch[i * cols + i] = T::ONE);
-        }
+        let deflation = Deflation::new(&walk, first, deflated, seed, exec)?;
+        let leading = deflation.moments(&walk, times, exec)?;
+        let times: Vec<_> = times.iter().copied().zip(leading).collect();
+        let mut estimates: Vec<EntropyEstimate> = Vec::with_capacity(times.len());
         let mut reached = 0;
-        let mut estimates = Vec::with_capacity(times.len());
-        let mut waiting: Vec<Leading<T>> = Vec::new();
-        for &time in times {
-            let basis_cols: usize = waiting.iter().map(|leading| leading.values.len()).sum();
-            if basis_cols + sketch.cols() > BASES_TOGETHER * options.deflated {
-                estimates.extend(estimate(&walk, &std::mem::take(&mut waiting), options, exec)?);
+        for together in times.chunks((COLUMNS_TOGETHER / probes).max(1)) {
+            let settings = |&(time, leading): &(usize, Moments)| {
+                let max_steps = (max_steps * FULL_EFFORT / time).clamp(FEWEST_STEPS, max_steps.max(FEWEST_STEPS));
+                ProbeSettings { time, leading, probes, max_steps, tolerance, scale, seed }
+            };
+            let together: Vec<_> = together.iter().map(settings).collect();
+            for (at, rest) in together.iter().zip(quadratures(&walk, &together, &deflation, exec)?) {
+                let deflated = (at.time - std::mem::replace(&mut reached, at.time)) * deflation.cols();
+                estimates.push(entropy(at, &rest, deflated * walk.steps().len()));
             }
-            waiting.push(leading_values(&walk, &mut sketch, time, time - reached, exec)?);
-            reached = time;
+            scale = scale.or(Some(estimates[0].entropy));
         }
-        estimates.extend(estimate(&walk, &waiting, options, exec)?);
         Ok(estimates)
     }
 }
 
-/// The entropies at the times of the leading values.
-fn estimate<T: Real>(
-    walk: &Trajectory<'_, T>,
-    leading: &[Leading<T>],
-    options: &EntropyOptions,
-    exec: &Exec,
-) -> Result<Vec<EntropyEstimate>> {
-    let EntropyOptions { probes, max_steps, tolerance, seed, .. } = *options;
-    let settings = |time: usize| {
-        let max_steps = (max_steps * FULL_EFFORT / time).clamp(FEWEST_STEPS, max_steps.max(FEWEST_STEPS));
-        ProbeSettings { time, probes, max_steps, tolerance, seed }
-    };
-    let times: Vec<_> = leading.iter().map(|leading| (settings(leading.time), leading)).collect();
-    let rests = quadratures(walk, &times, exec)?;
-    Ok(leading.iter().zip(rests).map(|(leading, rest)| entropy(leading, &rest)).collect())
-}
-
 /// The entropy from the leading values and the quadrature of the others.
-fn entropy<T>(leading: &Leading<T>, rest: &Quadrature) -> EntropyEstimate {
+fn entropy(at: &ProbeSettings, rest: &Quadrature, column_steps: usize) -> EntropyEstimate {
     let probes = rest.moments.len() as f64;
     let sum = |moments: &[Moments]| moments.iter().fold(Moments::default(), |a, &b| a.plus(1.0, b));
-    let mean = leading.moments().plus(1.0 / probes, sum(&rest.moments));
+    let mean = at.leading.plus(1.0 / probes, sum(&rest.moments));
     // The contribution of each probe to the entropy, to first order.
     let parts: Vec<f64> = rest.moments.iter().map(|&m| mean.differential(m)).collect();
     let centre = parts.iter().sum::<f64>() / probes;
     let variance = parts.iter().map(|p| (p - centre) * (p - centre)).sum::<f64>() / (probes * (probes - 1.0));
     let quadrature_error = mean.differential(sum(&rest.gaps)) / probes;
     EntropyEstimate {
-        time: leading.time,
+        time: at.time,
         entropy: mean.entropy(),
         error: (variance + quadrature_error * quadrature_error).sqrt(),
-        column_steps: leading.column_steps + rest.column_steps,
+        column_steps: column_steps + rest.column_steps,
     }
 }
 
@@ -137,7 +118,11 @@ mod tests {
     use crate::walk::transition::Transition;
 
     const OPTIONS: EntropyOptions =
-        EntropyOptions { probes: 8, deflated: 16, max_steps: 20, tolerance: 0.005, seed: 3 };
+        EntropyOptions { probes: 8, deflated: 16, max_steps: 20, tolerance: 0.005, scale: None, seed: 3 };
+
+    fn estimates<T: Real>(set: &OperatorSet<T>, times: &[usize], exec: &Exec) -> Result<Vec<EntropyEstimate>> {
+        Trajectory::new(set, &[1.0])?.singular_entropy(times, &OPTIONS, exec)
+    }
 
     /// A lazy walk on a ring: a symmetric matrix with eigenvalues cos^2(pi k / n).
     fn ring<T: Real>(n: usize) -> OperatorSet<T> {
@@ -165,9 +150,7 @@ mod tests {
     #[test]
     fn entropy_of_a_ring() {
         let (n, times) = (600, [1, 2, 5, 12, 50]);
-        let set = ring::<f64>(n);
-        let walk = Trajectory::new(&set, &[1.0]).unwrap();
-        for e in walk.singular_entropy(&times, &OPTIONS, &Exec::with_threads(2)).unwrap() {
+        for e in estimates(&ring::<f64>(n), &times, &Exec::with_threads(2)).unwrap() {
             let expected = exact(n, e.time);
             assert!((e.entropy - expected).abs() < 0.05 * expected, "{e:?}, expected {expected}");
             assert!((e.entropy - expected).abs() < 4.0 * e.error + 1e-9, "{e:?}, expected {expected}");
@@ -176,11 +159,9 @@ mod tests {
 
     #[test]
     fn single_precision_agrees() {
-        let (double, single) = (ring::<f64>(300), ring::<f32>(300));
-        let exec = Exec::with_threads(1);
-        let times = [1, 4, 16];
-        let a = Trajectory::new(&double, &[1.0]).unwrap().singular_entropy(&times, &OPTIONS, &exec).unwrap();
-        let b = Trajectory::new(&single, &[1.0]).unwrap().singular_entropy(&times, &OPTIONS, &exec).unwrap();
+        let (exec, times) = (Exec::with_threads(1), [1, 4, 16]);
+        let a = estimates(&ring::<f64>(300), &times, &exec).unwrap();
+        let b = estimates(&ring::<f32>(300), &times, &exec).unwrap();
         for (a, b) in a.iter().zip(&b) {
             assert!((a.entropy - b.entropy).abs() < 0.01 * a.entropy, "{a:?} {b:?}");
         }
@@ -189,8 +170,7 @@ mod tests {
     #[test]
     fn same_bits_at_any_thread_count() {
         let set = ring::<f64>(9000);
-        let walk = Trajectory::new(&set, &[1.0]).unwrap();
-        let run = |threads| walk.singular_entropy(&[1, 3], &OPTIONS, &Exec::with_threads(threads)).unwrap();
+        let run = |threads| estimates(&set, &[1, 3], &Exec::with_threads(threads)).unwrap();
         let reference = run(1);
         for threads in [2, 3, 8] {
             assert_eq!(run(threads), reference);
@@ -203,10 +183,10 @@ mod tests {
         let walk = Trajectory::new(&set, &[1.0]).unwrap();
         let exec = Exec::with_threads(1);
         for times in [vec![0, 1], vec![2, 2], vec![3, 1]] {
-            assert!(walk.singular_entropy(&times, &OPTIONS, &exec).is_err());
+            assert!(estimates(&set, &times, &exec).is_err());
         }
         assert!(walk.singular_entropy(&[1], &EntropyOptions { probes: 1, ..OPTIONS }, &exec).is_err());
         let stopped = Exec::new(1, Arc::new(AtomicBool::new(true)));
-        assert_eq!(walk.singular_entropy(&[1], &OPTIONS, &stopped).unwrap_err(), Error::Interrupted);
+        assert_eq!(estimates(&set, &[1], &stopped).unwrap_err(), Error::Interrupted);
     }
 }

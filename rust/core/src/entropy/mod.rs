@@ -9,21 +9,22 @@
 //!
 //! so three traces `tr f(A^T A)` suffice: of `sigma^2`, `sigma` and `sigma log sigma`.
 //!
-//! - Deflation (`leading`): the largest singular values are computed on an orthonormal basis `P`.
+//! - Deflation (`deflation`): the largest singular values are computed on an orthonormal basis `P`.
 //! - Quadrature (`quadrature`, `gauss`): stochastic Lanczos quadrature estimates the traces of
 //!   `A (I - P P^T)`. Without deflation the few large values that dominate `A` at long times would
 //!   be estimated from a handful of random signs.
 //!
-//! The cost of one `t` is `t * (2 * deflated + steps * probes)` products of one vector with `M` or
-//! `M^T`, plus the steps from one time to the next for the deflated columns. Memory: seven blocks
-//! of `N * deflated` numbers. The random vectors are the same at every `t`, so the curve over `t`
+//! The cost of one `t` is `t * steps * probes` products of one vector with `M` or `M^T`. The basis
+//! and the largest values at all times take `deflated` times as many products as the largest `t`
+//! and a few more. Memory: the basis and two more blocks of its size, and four blocks of the probes
+//! that are advanced together. The random vectors are the same at every `t`, so the curve over `t`
 //! is smooth.
 //!
 //! References: Ubaru, Chen and Saad 2017, doi:10.1137/16M1104974; arXiv:2512.01484.
 
+mod deflation;
 mod estimate;
 mod gauss;
-mod leading;
 mod moments;
 mod quadrature;
 

@@ -17,8 +17,8 @@
 //! The probes of several times are advanced together, because a step costs little more for many
 //! columns than for few. All times use the same sign vectors.
 
+use super::deflation::Deflation;
 use super::gauss::gauss_rule;
-use super::leading::Leading;
 use super::moments::Moments;
 use crate::ground::tall::{
     TallBlock, TallRef, add_product, add_scaled_columns, gram, random_signs, scale_columns, squared_norms,
@@ -29,11 +29,16 @@ use crate::{Direction, Exec, Real, Result, Trajectory};
 /// Settings of the probes of one time.
 pub(super) struct ProbeSettings {
     pub time: usize,
+    /// Moments of the values that the basis `P` takes.
+    pub leading: Moments,
     pub probes: usize,
     /// Largest number of products with `A` or `A^T` per probe.
     pub max_steps: usize,
-    /// A probe stops earlier if two successive rules agree to this fraction of `sum sigma`.
+    /// Probes stop earlier if the entropies of two successive rules differ by at most this fraction
+    /// of `scale`.
     pub tolerance: f64,
+    /// An entropy; None is that of the first time.
+    pub scale: Option<f64>,
     pub seed: u64,
 }
 
@@ -48,12 +53,13 @@ pub(super) struct Quadrature {
 /// The quadrature for `A (I - P P^T)`, `A = W^t`, at increasing times `t`.
 pub(super) fn quadratures<T: Real>(
     walk: &Trajectory<'_, T>,
-    times: &[(ProbeSettings, &Leading<T>)],
+    times: &[ProbeSettings],
+    deflation: &Deflation<T>,
     exec: &Exec,
 ) -> Result<Vec<Quadrature>> {
     let mut probes = Vec::with_capacity(times.len());
-    for (settings, leading) in times {
-        probes.push(ProbeBlock::new(walk.n(), settings, leading, exec)?);
+    for settings in times {
+        probes.push(ProbeBlock::new(walk.n(), settings, deflation, exec)?);
     }
     let mut found: Vec<Option<Quadrature>> = times.iter().map(|_| None).collect();
     let mut direction = Direction::Forward;
@@ -62,9 +68,12 @@ pub(super) fn quadratures<T: Real>(
         let mut going: Vec<_> = probes.iter_mut().zip(&mut found).filter(|(_, found)| found.is_none()).collect();
         let from: Vec<_> = going.iter().map(|(p, _)| (p.settings.time, p.current.view())).collect();
         let arrived = walk_together(walk, &from, direction, exec)?;
-        for ((probes, found), next) in going.iter_mut().zip(arrived) {
+        for ((probes, _), next) in going.iter_mut().zip(arrived) {
             probes.advance(next, direction, exec)?;
-            **found = probes.result(walk.steps().len());
+        }
+        let scale = probes[0].settings.scale.unwrap_or_else(|| probes[0].entropy(probes[0].rules.len() - 1));
+        for (probes, found) in probes.iter().zip(&mut found).filter(|(_, found)| found.is_none()) {
+            *found = probes.result(scale, walk.steps().len());
         }
         direction = direction.flipped();
     }
@@ -94,7 +103,7 @@ fn walk_together<T: Real>(
 /// The Lanczos processes of all probes of one time.
 struct ProbeBlock<'a, T> {
     settings: &'a ProbeSettings,
-    leading: &'a Leading<T>,
+    deflation: &'a Deflation<T>,
     /// Squared length of each probe.
     masses: Vec<f64>,
     current: TallBlock<T>,
@@ -105,20 +114,20 @@ struct ProbeBlock<'a, T> {
 }
 
 impl<'a, T: Real> ProbeBlock<'a, T> {
-    fn new(n: usize, settings: &'a ProbeSettings, leading: &'a Leading<T>, exec: &Exec) -> Result<Self> {
+    fn new(n: usize, settings: &'a ProbeSettings, deflation: &'a Deflation<T>, exec: &Exec) -> Result<Self> {
         let cols = settings.probes;
         let mut current = random_signs::<T>(n, cols, settings.seed, 0)?;
-        project_off(&mut current, leading, exec)?;
+        project_off(&mut current, deflation, exec)?;
         let masses = squared_norms(current.view(), exec)?;
         scale_columns(&mut current, &masses.iter().map(|m| inverse(m.sqrt())).collect::<Vec<_>>(), exec)?;
         let (previous, couplings) = (TallBlock::empty(), vec![Vec::new(); cols]);
-        Ok(Self { settings, leading, masses, current, previous, couplings, rules: Vec::new() })
+        Ok(Self { settings, deflation, masses, current, previous, couplings, rules: Vec::new() })
     }
 
     /// Takes the product of the current vectors with `A` or `A^T`.
     fn advance(&mut self, mut next: TallBlock<T>, direction: Direction, exec: &Exec) -> Result<()> {
         if direction == Direction::Transposed {
-            project_off(&mut next, self.leading, exec)?;
+            project_off(&mut next, self.deflation, exec)?;
         }
         if !self.rules.is_empty() {
             let last: Vec<f64> = self.couplings.iter().map(|c| -c[c.len() - 1]).collect();
@@ -138,21 +147,25 @@ impl<'a, T: Real> ProbeBlock<'a, T> {
         Ok(())
     }
 
+    /// The entropy by one of the rules.
+    fn entropy(&self, rule: usize) -> f64 {
+        let share = 1.0 / self.settings.probes as f64;
+        self.rules[rule].iter().fold(self.settings.leading, |sum, &m| sum.plus(share, m)).entropy()
+    }
+
     /// The sums, once two successive rules agree or the number of steps is reached.
-    fn result(&self, steps_of_walk: usize) -> Option<Quadrature> {
-        let Self { settings, leading, rules, .. } = self;
+    fn result(&self, scale: f64, steps_of_walk: usize) -> Option<Quadrature> {
+        let Self { settings, rules, .. } = self;
         let step = rules.len();
         if step == 1 {
             return None;
         }
-        let total = |rule: usize| rules[rule].iter().map(|m| m.linear).sum::<f64>();
         let (last, before) = (step - 1, step - 2);
-        let gap = (total(last) - total(before)).abs();
-        // The tolerance is relative to all values, with the leading ones.
-        let whole = 2.0 * settings.probes as f64 * leading.moments().linear + total(last) + total(before);
-        if gap > settings.tolerance * whole && step < settings.max_steps {
+        let gap = (self.entropy(last) - self.entropy(before)).abs();
+        if gap > settings.tolerance * scale && step < settings.max_steps {
             return None;
         }
+        let total = |rule: usize| rules[rule].iter().map(|m| m.linear).sum::<f64>();
         // The two kinds of rules converge from opposite sides. The one that moved more is farther
         // away.
         let moved = |rule: usize| if rule < 2 { 1.0 } else { (total(rule) - total(rule - 2)).abs() };
@@ -167,8 +180,8 @@ impl<'a, T: Real> ProbeBlock<'a, T> {
 }
 
 /// `x <- x - P P^T x`.
-fn project_off<T: Real>(x: &mut TallBlock<T>, leading: &Leading<T>, exec: &Exec) -> Result<()> {
-    let basis = leading.right.view();
+fn project_off<T: Real>(x: &mut TallBlock<T>, deflation: &Deflation<T>, exec: &Exec) -> Result<()> {
+    let basis = deflation.basis.view();
     if basis.cols == 0 {
         return Ok(());
     }
