@@ -17,6 +17,7 @@ from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import TimeSelectionWarning
+from .knee import first_knee
 from .spectrum import eigenvalues
 
 METHODS = ("auto", "exact", "spectral", "stochastic")
@@ -219,17 +220,12 @@ def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[i
 
 
 def _knee(entropies: NDArray[np.float64]) -> int | None:
-    # kneed divides by the range, which is 0 up to rounding for an identity or a rank-one walk.
+    # The range, by which a curve is divided, is 0 up to rounding for an identity or a rank-one walk.
     spread = np.ptp(entropies)
     if not spread > 1e-9 * max(1.0, np.abs(entropies).max()):
         return None
-    from kneed import KneeLocator
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="No knee/elbow found")
-        times = np.arange(1, len(entropies) + 1)
-        knee = KneeLocator(times, entropies, curve="convex", direction="decreasing").knee
-    return None if knee is None else int(knee)
+    knee = first_knee(entropies)
+    return None if knee is None else knee + 1
 
 
 def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
