@@ -18,8 +18,8 @@ __all__ = [
     "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed", "embed_chains",
-    "embed_multiview", "k_means", "knn", "knn_approximate", "most_threads", "plan_candidates",
-    "score_labels", "solver_bytes",
+    "embed_cross_diffusion", "embed_multiview", "k_means", "knn", "knn_approximate", "most_threads", "plan_candidates",
+    "power_values", "score_labels", "solver_bytes",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -284,6 +284,9 @@ class DensePairs:
     right: Final[_Float64]  # (n, rank): right singular vectors; empty for a symmetric matrix
 
 def dense_pairs(matrix: _Float64, rank: int, *, symmetric: bool) -> DensePairs: ...
+
+# (max_t, n): singular values of each power, descending.
+def power_values(matrix: _Float64, max_t: int, *, n_threads: int) -> _Float64: ...
 def solver_bytes(n: int, rank: int, item_size: int) -> int: ...
 
 # decomposition: "uniform", "stationary" (requires pi), "eigen", "eigen-stationary".
@@ -331,6 +334,17 @@ def embed_chains(
     *,
     n_components: int,
     drop_first: bool,
+    tolerance: float,
+    max_iterations: int,
+    seed: int,
+    n_threads: int,
+) -> Coordinates: ...
+def embed_cross_diffusion(
+    operators: OperatorSet,
+    *,
+    n_views: int,
+    n_steps: int,
+    n_components: int,
     tolerance: float,
     max_iterations: int,
     seed: int,

@@ -127,6 +127,11 @@ def test_number_of_steps_of_cross_diffusion(options, n_steps, n_views):
     assert_same_up_to_sign(found.embedding_, expected, TOLERANCE["float64"])
 
 
+def test_cross_diffusion_of_three_views_does_not_depend_on_threads():
+    one, three = (fit("CrD", make_views(500, 3), n_components=4, n_jobs=jobs) for jobs in (1, 3))
+    np.testing.assert_array_equal(one.embedding_, three.embedding_)
+
+
 @pytest.mark.parametrize("n_views", [2, 3])
 def test_cross_diffusion_of_many_steps(n_views):
     """All values but the first are rounding errors, without a warning."""

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 import mdt_fast as mdt
 from helpers import oracle
 from mdt_fast._geometry import time as _time
+from mdt_fast._geometry.knee import first_knee
 from mdt_fast._support import memory as _memory
 
 # Curves over few times have no knee.
@@ -101,6 +103,47 @@ def test_knee_equals_kneed():
     locator = KneeLocator(selected.times, selected.entropies, curve="convex", direction="decreasing")
     assert selected.t == locator.knee
     assert selected.has_knee
+
+
+@pytest.mark.parametrize("kind", ["convex", "noisy", "sorted", "random", "steps", "concave"])
+def test_first_knee_equals_kneed_on_other_curves(kind):
+    from kneed import KneeLocator
+
+    rng = np.random.default_rng(0)
+    found = set()
+    for _ in range(100):
+        n = int(rng.integers(3, 60))
+        times = np.arange(1, n + 1)
+        curve = {
+            "convex": np.exp(-times * rng.uniform(0.01, 1)),
+            "noisy": times ** -rng.uniform(0.1, 3) + 10 ** rng.uniform(-6, -1) * rng.normal(size=n),
+            "sorted": np.sort(rng.normal(size=n))[::-1],
+            "random": rng.normal(size=n),
+            "steps": np.append(9.0, rng.integers(0, 4, n - 1)),
+            "concave": -(times ** rng.uniform(1.1, 3)),
+        }[kind]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="No knee/elbow found")
+            expected = KneeLocator(times, curve, curve="convex", direction="decreasing").knee
+        knee = first_knee(curve)
+        assert (None if knee is None else knee + 1) == expected
+        found.add(knee)
+    # The cases differ: not all have no knee, or one at the same time.
+    assert len(found) > 1 or kind == "concave"
+
+
+def test_exact_curve_is_that_of_dense_decompositions():
+    for ops in (small_operators(), small_operators(150).with_identity(), small_operators(40)):
+        found = mdt.select_time(ops, method="exact", max_t=50)
+        M, power = ops.mean().toarray(), np.eye(ops.n_samples)
+        for entropy in found.entropies:
+            power = M @ power
+            assert entropy == pytest.approx(_time.singular_entropy(svdvals(power)), abs=1e-9)
+
+
+def test_exact_curve_does_not_depend_on_threads():
+    curves = [mdt.select_time(small_operators(200), method="exact", n_jobs=jobs).entropies for jobs in (1, 3)]
+    np.testing.assert_array_equal(*curves)
 
 
 def test_no_knee_is_one_with_a_warning():

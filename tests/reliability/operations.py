@@ -247,6 +247,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("MDTClustering.memberships", "N = M = 20000", lambda: _clustering(20000),
     lambda model: model.memberships([X + 0.01 for X in views(20000)])),
     *_baselines(),
+    Operation("baselines.CrossDiffusion.fit", "three views, N = 3000", lambda: [*views(3000), views(3000, 9)[0]],
+    lambda Xs: mdt.baselines.CrossDiffusion(5, n_jobs=1).fit(Xs)),
     Operation("study.run", "N = 1000", lambda: {"blobs": (views(1000), labels(1000))},
               lambda data: mdt.study.run(data, ["AD", "MDT-Rand", "MDT-BSC"], n_runs=20, n_jobs=1, progress=False)),
     Operation("datasets.make_multiview_blobs", "N = 300000", lambda: None,

@@ -20,7 +20,6 @@ import os, resource, sys, warnings
 import numpy as np
 from scipy import interpolate
 from scipy.sparse import csgraph
-import kneed
 
 import mdt_fast as mdt
 

@@ -25,6 +25,7 @@ from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_flag, check_integer
+from .._support.one_thread import one_thread
 from .._support.warnings import DegenerateClustersWarning, warn_user
 from .base import InductiveEmbedder, MultiViewEstimator
 from .graphs import is_auto, view_parameters
@@ -494,7 +495,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         if self._has_memberships:
             return labels_at(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
-        nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
+        with one_thread():
+            nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
         return np.asarray(nearest, dtype=np.int32)
 
     def memberships(self, X: Any, *, present: Any = None) -> NDArray[np.float64]:

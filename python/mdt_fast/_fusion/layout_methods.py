@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._operators.operator_set import OperatorSet
+from .._support.one_thread import one_thread
 
 # Factor of the squared distances in the exponent of the weights of UMAP.
 _EXPONENT = 1.5
@@ -71,7 +72,6 @@ def by_tsne(distances: sparse.csr_array, start: NDArray[np.float64], seed: int) 
     """Return the coordinates that t-SNE finds, on one thread: sums of threads would depend on their number."""
     from sklearn.manifold import TSNE
     from sklearn.neighbors import sort_graph_by_row_values
-    from threadpoolctl import threadpool_limits
 
     n = distances.shape[0]
     if np.diff(distances.indptr).min() < min(_FEW_NEIGHBORS, n - 1):
@@ -84,7 +84,7 @@ def by_tsne(distances: sparse.csr_array, start: NDArray[np.float64], seed: int) 
         random_state=seed % _LARGEST_SEED, n_jobs=1,
     )  # fmt: skip
     pairs = _with_distant_pairs(distances, min(n - 1, int(3 * perplexity) + 1))
-    with threadpool_limits(1):
+    with one_thread():
         found: Any = model.fit_transform(sort_graph_by_row_values(pairs, warn_when_not_sorted=False))
     return np.asarray(found, dtype=np.float32)
 

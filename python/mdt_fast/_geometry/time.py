@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import power_values
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support import memory as _memory
@@ -16,15 +17,15 @@ from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import TimeSelectionWarning
-from .spectrum import eigenvalues, singular_values
+from .knee import first_knee
+from .spectrum import eigenvalues
 
 METHODS = ("auto", "exact", "spectral", "stochastic")
 
-# Fifty singular value decompositions of this size take about three seconds on two cores; at twice
-# the size, twenty.
+# Fifty powers of this size take half a second of one core; at twice the size, four.
 _EXACT_SAMPLES = 500
-# Bytes of the dense matrices and of the decomposition, for each entry.
-_BYTES_PER_ENTRY = 80
+# Bytes of the dense matrices and of one decomposition, for each entry.
+_BYTES_PER_ENTRY, _BYTES_PER_THREAD = 96, 40
 
 # Settings of the estimator: number of singular values computed explicitly, largest number of
 # Lanczos steps of each vector, and the relative change of the sum at which they stop.
@@ -135,8 +136,8 @@ def select_time(
         "exact": all singular values of the dense ``M^t``, with N^2 memory and N^3 work
         for each t. "spectral": magnitudes of eigenvalues instead of singular values, for all t from
         one dense decomposition; for one reversible walk. "stochastic": a matrix-free estimate at
-        about fifteen times, for any N, with its error. "auto": "exact" up to N = 500 (a few
-        seconds), else "stochastic".
+        about fifteen times, for any N, with its error. "auto": "exact" up to N = 500 (half a
+        second), else "stochastic".
     view : int or None, default=None
         Member of the set that is used as M instead of the mean.
     n_vectors : int or None, default=None
@@ -146,8 +147,7 @@ def select_time(
     random_state : int, Generator, RandomState or None, default=0
         Seed of the estimator; one seed gives one result with any number of threads.
     n_jobs : int or None, default=None
-        Number of threads of the estimator; None uses the number of the set. Dense
-        decompositions do not use it.
+        Number of threads; None uses the number of the set. "spectral" uses one.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def select_time(
     if method == "stochastic":
         check_integer("max_t", max_t, minimum=3, limit=max(LARGEST_STEPS // len(W), 3))
         return _stochastic(W, max_t, n_vectors, seed, threads)
-    entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t)
+    entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t, threads)
     times = np.arange(1, max_t + 1)
     t, has_knee = find_knee(entropies, stacklevel=3)
     return TimeSelection(t, times, entropies, method, np.zeros(max_t), has_knee, times, 0)
@@ -223,17 +223,12 @@ def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[i
 
 
 def _knee(entropies: NDArray[np.float64]) -> int | None:
-    # kneed divides by the range, which is 0 up to rounding for an identity or a rank-one walk.
+    # The range, by which a curve is divided, is 0 up to rounding for an identity or a rank-one walk.
     spread = np.ptp(entropies)
     if not spread > 1e-9 * max(1.0, np.abs(entropies).max()):
         return None
-    from kneed import KneeLocator
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="No knee/elbow found")
-        times = np.arange(1, len(entropies) + 1)
-        knee = KneeLocator(times, entropies, curve="convex", direction="decreasing").knee
-    return None if knee is None else int(knee)
+    knee = first_knee(entropies)
+    return None if knee is None else knee + 1
 
 
 def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
@@ -245,16 +240,12 @@ def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
     return ops.trajectory([check_integer("view", view, minimum=0, maximum=len(ops) - 1)])
 
 
-def _exact(W: Trajectory, max_t: int) -> NDArray[np.float64]:
+def _exact(W: Trajectory, max_t: int, threads: int) -> NDArray[np.float64]:
     """Return the entropies of the dense powers at every time."""
     n = W.shape[0]
-    _memory.require(_BYTES_PER_ENTRY * n * n, f"method='exact' on {n} samples")
-    power = np.eye(n, dtype=W.dtype)
-    entropies = np.empty(max_t)
-    for i in range(max_t):
-        power = W @ power
-        entropies[i] = singular_entropy(singular_values(np.asarray(power, dtype=np.float64)))
-    return entropies
+    _memory.require((_BYTES_PER_ENTRY + _BYTES_PER_THREAD * threads) * n * n, f"method='exact' on {n} samples")
+    dense = np.ascontiguousarray(W.toarray(), dtype=np.float64)
+    return np.array([singular_entropy(values) for values in power_values(dense, max_t, n_threads=threads)])
 
 
 def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:

@@ -4,14 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from .._geometry.chains import Chain, Factor, embed_chains
-from .._geometry.spectrum import Spectrum, leading_pairs
+from .._core import Coordinates
+from .._geometry.chains import Chain, Factor, embed_chains, embed_cross_diffusion
 from .._operators.operator_set import OperatorSet
 from .._support import memory as _memory
-from .._support.arguments import LARGEST_STEPS, check_choice, check_generator, check_integer, check_number
+from .._support.arguments import LARGEST_STEPS, check_choice, check_integer, check_number
 from ._base import Baseline
 
 
@@ -122,37 +121,26 @@ class CrossDiffusion(Baseline):
             steps = check_integer("n_steps", self.n_steps, minimum=1, limit=LARGEST_STEPS)
         if ops.n_views > 2:
             return self._dense(ops, n_components, steps)
-        how = {"tol": self.tol, "random_state": self.random_state}
         chains = [Chain(_cross_chain(view, steps), weight=0.5) for view in range(2)]
-        found = embed_chains(ops, chains, n_components, **how)
-        self.singular_values_ = found.values[1:]
-        return found.coordinates
+        return self._take(embed_chains(ops, chains, n_components, **self._how()))
 
     def _dense(self, ops: OperatorSet, n_components: int, steps: int) -> NDArray[Any]:
         n, n_views = ops.n_samples, ops.n_views
-        rank = check_integer("n_components", n_components, minimum=1, maximum=max(n - 1, 1)) + 1
-        tolerance = check_number("tol", self.tol)
-        # One matrix for each view, their sum, and three temporary ones.
-        needed = (n_views + 4) * n * n * ops.dtype.itemsize
+        # One matrix for each view, and their mean.
+        needed = (n_views + 1) * n * n * ops.dtype.itemsize
         what = f"CrossDiffusion of {n_views} views of {n} samples, which are dense matrices,"
         if self.memory_budget is not None and needed > check_number("memory_budget", self.memory_budget):
             budget = f"{float(self.memory_budget) / 1e9:.3g} GB"
             raise MemoryError(f"{what} needs {needed / 1e9:.3g} GB, but memory_budget is {budget}")
         _memory.require(needed, what)
-        walks = [ops.trajectory([view]) for view in range(n_views)]
-        Q = [P.toarray() for P in walks]
-        for _ in range(steps):
-            total = sum(Q[1:], Q[0])
-            for view, P in enumerate(walks):
-                # P M P^T = (P (P M)^T)^T. Rows of P sum to 1, so that entries are averages of those
-                # of M and stay below 1.
-                others = (total - Q[view]) / (n_views - 1)
-                Q[view] = (P @ (P @ others).T).T
-        mean = sum(Q[1:], Q[0]) / n_views
-        left, values, right = leading_pairs(mean, rank, tolerance, check_generator(self.random_state))
-        pairs = Spectrum(left * values, right, values, np.zeros(rank), True)
-        self.singular_values_ = values[1:]
-        return pairs.oriented(True).coordinates.astype(ops.dtype)
+        return self._take(embed_cross_diffusion(ops, steps, n_components, **self._how()))
+
+    def _how(self) -> dict[str, Any]:
+        return {"tol": self.tol, "random_state": self.random_state}
+
+    def _take(self, found: Coordinates) -> NDArray[Any]:
+        self.singular_values_ = found.values[1:]
+        return found.coordinates
 
 
 def _cross_chain(view: int, steps: int) -> list[Factor]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support.one_thread import one_thread
 from ._types import FloatArray
 
 
@@ -31,12 +32,11 @@ def principal_components(X: Any, n_components: int) -> FloatArray:
     a graph in many parts do: an embedding of Olivetti changed by two points of AMI.)
     """
     from sklearn.decomposition import PCA
-    from threadpoolctl import threadpool_limits
 
     X = np.asarray(X, dtype=np.float64)
     # The exact solver. The randomised one, scikit-learn's default for wide data, depends on a seed.
     pca = PCA(n_components=min(n_components, *X.shape), svd_solver="full")
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         return np.asarray(pca.fit_transform(X), dtype=np.float64)
 
 

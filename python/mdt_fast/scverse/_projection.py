@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._support.one_thread import one_thread
 from ._matrices import REDUCED, keys_of, read_key
 from ._objects import listed
 
@@ -70,9 +71,11 @@ def _project(query: Any, reference: Any, label: str) -> NDArray[Any]:
     center = np.zeros(len(used))
     if params.get("zero_center", True):
         center = np.asarray(known[:, used].mean(axis=0), dtype=np.float64).ravel()
-    shift = center @ loadings[used]
-    _check_reference(known[:_PROBES], used, loadings[used], shift, np.asarray(reference.obsm[REDUCED][:_PROBES]))
-    return _dense(read_key(query, key, label)[:, places] @ loadings[used]) - shift
+    new = read_key(query, key, label)[:, places]
+    with one_thread():
+        shift = center @ loadings[used]
+        _check_reference(known[:_PROBES], used, loadings[used], shift, np.asarray(reference.obsm[REDUCED][:_PROBES]))
+        return _dense(new @ loadings[used]) - shift
 
 
 def _params(reference: Any) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 //! Coordinates of the samples: `embed` (a trajectory), `embed_multiview` (the walk that changes the
-//! view at every step), `embed_chains` (a sum of products of walks and transposed walks).
+//! view at every step), `embed_chains` (a sum of products of walks and transposed walks),
+//! `embed_cross_diffusion`. Decompositions of dense matrices: `dense_pairs`, `power_values`.
 
 use mdt_core::ground::csr::MAX_SIZE;
 use mdt_core::spectral::{
@@ -105,6 +106,17 @@ pub fn dense_pairs(matrix: PyReadonlyArray2<'_, f64>, rank: usize, symmetric: bo
     })
 }
 
+/// Compute all singular values of the powers `1, ..., max_t` of a dense matrix.
+#[pyfunction]
+#[pyo3(signature = (matrix, max_t, *, n_threads))]
+pub fn power_values(matrix: PyReadonlyArray2<'_, f64>, max_t: usize, n_threads: usize) -> PyResult<Py<PyArray2<f64>>> {
+    let (py, n, data) = (matrix.py(), matrix.shape()[0], elements(&matrix)?);
+    let max_t = within("max_t", max_t, 1..=MAX_SIZE)?;
+    let cost = n.saturating_mul(n).saturating_mul(n).saturating_mul(max_t);
+    let values = run(py, n_threads, cost, |exec| spectral::power_values(data, n, max_t, exec))?;
+    self::matrix(py, values, n)
+}
+
 /// Estimate the bytes that the solver takes for `rank` pairs of an `(n, n)` matrix.
 #[pyfunction]
 pub fn solver_bytes(n: usize, rank: usize, item_size: usize) -> u64 {
@@ -200,5 +212,31 @@ pub fn embed_chains(
         let cost = column.saturating_mul(n_components.saturating_mul(64));
         let found = run(py, n_threads, cost, |exec| spectral::embed_chains(set, &chains, &settings, exec))?;
         coordinates(py, found, n_components)
+    })
+}
+
+/// Embed the samples by cross diffusion of the first walks, by left singular vectors times singular
+/// values.
+#[pyfunction]
+#[pyo3(signature = (operators, *, n_views, n_steps, n_components, tolerance, max_iterations, seed, n_threads))]
+pub fn embed_cross_diffusion(
+    operators: &Bound<'_, PyOperatorSet>,
+    n_views: usize,
+    n_steps: usize,
+    n_components: usize,
+    tolerance: f64,
+    max_iterations: usize,
+    seed: u64,
+    n_threads: usize,
+) -> PyResult<PyCoordinates> {
+    let py = operators.py();
+    let n_components = within("n_components", n_components, 1..=MAX_SIZE)?;
+    let settings =
+        EmbeddingSettings { n_components, drop_first: true, tolerance, only_distances: false, max_iterations, seed };
+    dispatch!(&operators.get().0, set => {
+        let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
+        let cost = entries.saturating_mul(set.n()).saturating_mul(n_steps.saturating_mul(2));
+        let embed = |exec: &_| spectral::embed_cross_diffusion(set, n_views, n_steps, &settings, exec);
+        coordinates(py, run(py, n_threads, cost, embed)?, n_components)
     })
 }

@@ -101,7 +101,7 @@ mod _core {
         cpu_features,
         embedding::{
             PyChain, PyCoordinates, PyDensePairs, PyEmbedded, PyFactor, dense_pairs, embed, embed_chains,
-            embed_multiview, solver_bytes,
+            embed_cross_diffusion, embed_multiview, power_values, solver_bytes,
         },
         k_means::{PyKMeans, k_means},
         member::{PyMember, PyPower},

@@ -76,3 +76,26 @@ pub fn singular_values(matrix: MatRef<'_, f64>) -> Result<Vec<f64>, String> {
 pub fn symmetric_eigenvalues(matrix: MatRef<'_, f64>) -> Result<Vec<f64>, String> {
     matrix.self_adjoint_eigenvalues(Side::Lower).map_err(|e| format!("{e:?}"))
 }
+
+/// A matrix `L` of few columns with `matrix = L Q^T + E`, where `Q` has orthonormal columns and the
+/// Frobenius norm of `E` is at most `tolerance` times that of `matrix`. So `A L` has the singular
+/// values of `A matrix` up to the norm of `A E`.
+///
+/// `L` is the transpose of the first rows of `R` in the pivoted `matrix^T P = Q R`.
+pub fn compress(matrix: MatRef<'_, f64>, tolerance: f64) -> Mat<f64> {
+    let found = matrix.transpose().col_piv_qr();
+    let (rows, (order, _)) = (found.thin_R(), found.P().arrays());
+    let squares: Vec<f64> = rows.row_iter().map(|row| row.squared_norm_l2()).collect();
+    let allowed = tolerance * tolerance * squares.iter().sum::<f64>();
+    let mut left_out = 0.0;
+    let is_small = |square: &&f64| {
+        left_out += **square;
+        left_out <= allowed
+    };
+    let kept = squares.len() - squares.iter().rev().take_while(is_small).count();
+    let mut out = Mat::zeros(matrix.nrows(), kept.max(1));
+    for (j, &place) in order.iter().enumerate() {
+        (0..kept.min(j + 1)).for_each(|k| out[(place, k)] = rows[(k, j)]);
+    }
+    out
+}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from ..._operators.draw import uniform
+from ..._support.one_thread import one_thread
 from ..problem import Answer
 from .logits import LogitStrategy, weights_of
 
@@ -63,7 +64,10 @@ class CMA(LogitStrategy):
             seen = len(run.candidates)
             evolution = CMAEvolutionStrategy(np.zeros(problem.n_steps * len(problem.ops)), _INITIAL_STEP, options)
             while not evolution.stop():
-                logits = evolution.ask()
+                # Not around the scores: a quality may be a function of the user.
+                with one_thread():
+                    logits = evolution.ask()
                 scores = run.score([weights_of(problem, x) for x in logits])
-                evolution.tell(logits, [-score for score in scores])
+                with one_thread():
+                    evolution.tell(logits, [-score for score in scores])
         return Answer(run.best())

@@ -29,6 +29,7 @@ from sklearn.utils import Bunch
 from ... import datasets
 from ..._operators.build import build_operators
 from ..._support.arguments import RandomStateLike, check_choice, check_integer
+from ..._support.one_thread import one_thread
 from ..._support.seed import check_seed
 from .._cases import Case
 from .._methods import find_method
@@ -213,13 +214,13 @@ def measure(coordinates: Any, target: Any, kind: str) -> dict[str, float]:
     chosen = i != j
     i, j = i[chosen], j[chosen]
     apart = _arcs(truth[i] - truth[j]) if circular else np.linalg.norm(places[i] - places[j], axis=1)
-    parameter = _circular_correlation(truth, found) if circular else _plane_correlation(truth, found)
-    return {
-        "trustworthiness": float(trustworthiness(places, found, n_neighbors=N_NEIGHBORS)),
-        "continuity": float(trustworthiness(found, places, n_neighbors=N_NEIGHBORS)),
-        "distances": _rank_correlation(apart, np.linalg.norm(found[i] - found[j], axis=1)),
-        "parameter": parameter,
-    }
+    with one_thread():
+        return {
+            "trustworthiness": float(trustworthiness(places, found, n_neighbors=N_NEIGHBORS)),
+            "continuity": float(trustworthiness(found, places, n_neighbors=N_NEIGHBORS)),
+            "distances": _rank_correlation(apart, np.linalg.norm(found[i] - found[j], axis=1)),
+            "parameter": _circular_correlation(truth, found) if circular else _plane_correlation(truth, found),
+        }
 
 
 def run_manifold(

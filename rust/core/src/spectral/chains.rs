@@ -8,11 +8,9 @@
 //! products of about fifty factors. Rows of a transposed walk do not sum to 1, so these operators
 //! are not trajectories. They are applied factor by factor and never formed.
 
-use super::embedding::{Coordinates, EmbeddingSettings, signs, without_first};
-use super::start::Start;
-use super::svd::{Svd, svd};
+use super::embedding::{Coordinates, EmbeddingSettings, embed_map};
 use crate::ground::block::Block;
-use crate::ground::tall::{each_row, scale_columns};
+use crate::ground::tall::each_row;
 use crate::reorder::{in_cache_order, in_given_order};
 use crate::{Direction, Error, Exec, LinearMap, OperatorSet, Real, Result, Trajectory};
 
@@ -89,14 +87,7 @@ pub fn embed_chains<T: Real>(
     exec: &Exec,
 ) -> Result<Coordinates<T>> {
     let map = ChainSum::new(in_cache_order(set, exec)?, chains)?;
-    let (rank, dropped) = (settings.rank(), usize::from(settings.drop_first));
-    let Svd { values, residuals, converged, left, .. } = svd(&map, &settings.spectrum(), Start::Random, exec)?;
-    let mut coordinates = without_first(&left, rank, dropped)?;
-    scale_columns(&mut coordinates, &values[dropped..], exec)?;
-    coordinates = in_given_order(set, coordinates, exec)?;
-    let signs = signs(&coordinates, settings.n_components);
-    scale_columns(&mut coordinates, &signs, exec)?;
-    Ok(Coordinates { coordinates, values, residuals, converged })
+    embed_map(&map, settings, |coordinates| in_given_order(set, coordinates, exec), exec)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::ground::exec::no_thread;
 use crate::ground::memory;
 use crate::{Error, Exec, Result};
 
-/// Matrices with more columns take longer than a tenth of a second.
+/// Matrices with more rows or columns take longer than a tenth of a second.
 const LARGE: usize = 512;
 
 /// Interval at which the stop flag is checked.
@@ -30,12 +30,13 @@ pub(super) fn decomposition_bytes(n: usize) -> u64 {
 
 /// The singular value decomposition of a matrix, if its memory is available.
 pub(super) fn decompose(matrix: MatRef<'_, f64>, exec: &Exec) -> Result<ThinSvd> {
-    if matrix.nrows().max(matrix.ncols()) <= LARGE {
+    let size = matrix.nrows().max(matrix.ncols());
+    if size <= LARGE {
         return mdt_dense::svd(matrix).map_err(Error::decomposition);
     }
-    memory::require(decomposition_bytes(matrix.nrows().max(matrix.ncols())))?;
+    memory::require(decomposition_bytes(size))?;
     let matrix = matrix.to_owned();
-    aside(move || mdt_dense::svd(matrix.as_ref()), exec)
+    stoppable(size, move || mdt_dense::svd(matrix.as_ref()), exec)
 }
 
 /// Singular or eigenpairs of a dense matrix.
@@ -52,12 +53,9 @@ pub struct DensePairs {
 /// All values and the leading `rank` pairs of a row-major `n x n` matrix: eigenpairs if it is
 /// symmetric, else singular pairs. No vectors are computed if `rank` is 0.
 pub fn dense_pairs(data: &[f64], n: usize, rank: usize, is_symmetric: bool, exec: &Exec) -> Result<DensePairs> {
-    Error::check_size("elements of the matrix", n.saturating_mul(n), data.len())?;
+    check_square(data, n)?;
     if rank > n {
         return Err(Error::Invalid(format!("expected at most {n} pairs, got {rank}")));
-    }
-    if data.iter().any(|v| !v.is_finite()) {
-        return Err(Error::Invalid("expected finite numbers, got NaN or infinity".into()));
     }
     memory::require(decomposition_bytes(n))?;
     let matrix = MatRef::from_row_major_slice(data, n, n).to_owned();
@@ -68,24 +66,37 @@ pub fn dense_pairs(data: &[f64], n: usize, rank: usize, is_symmetric: bool, exec
     let reversed = |values: Vec<f64>| values.into_iter().rev().collect();
     let only = |values| Ok(DensePairs { values, left: Vec::new(), right: Vec::new() });
     match (is_symmetric, rank) {
-        (false, 0) => only(aside(move || mdt_dense::singular_values(matrix.as_ref()), exec)?),
-        (true, 0) => only(reversed(aside(move || mdt_dense::symmetric_eigenvalues(matrix.as_ref()), exec)?)),
+        (false, 0) => only(stoppable(n, move || mdt_dense::singular_values(matrix.as_ref()), exec)?),
+        (true, 0) => only(reversed(stoppable(n, move || mdt_dense::symmetric_eigenvalues(matrix.as_ref()), exec)?)),
         (false, _) => {
-            let ThinSvd { left, values, right } = aside(move || mdt_dense::svd(matrix.as_ref()), exec)?;
+            let ThinSvd { left, values, right } = stoppable(n, move || mdt_dense::svd(matrix.as_ref()), exec)?;
             Ok(DensePairs { values, left: leading(&left, false)?, right: leading(&right, false)? })
         }
         (true, _) => {
-            let (values, vectors) = aside(move || mdt_dense::symmetric_eigen(matrix.as_ref()), exec)?;
+            let (values, vectors) = stoppable(n, move || mdt_dense::symmetric_eigen(matrix.as_ref()), exec)?;
             Ok(DensePairs { values: reversed(values), left: leading(&vectors, true)?, right: Vec::new() })
         }
     }
 }
 
-/// Runs a decomposition on a thread of its own.
-fn aside<R: Send + 'static>(
+/// Refuses data that are not those of a finite `n x n` matrix.
+pub(super) fn check_square(data: &[f64], n: usize) -> Result<()> {
+    Error::check_size("elements of the matrix", n.saturating_mul(n), data.len())?;
+    if data.iter().any(|v| !v.is_finite()) {
+        return Err(Error::Invalid("expected finite numbers, got NaN or infinity".into()));
+    }
+    Ok(())
+}
+
+/// Runs the decomposition of a matrix with `size` rows, that of a large one on a thread of its own.
+pub(super) fn stoppable<R: Send + 'static>(
+    size: usize,
     decompose: impl FnOnce() -> std::result::Result<R, String> + Send + 'static,
     exec: &Exec,
 ) -> Result<R> {
+    if size <= LARGE {
+        return decompose().map_err(Error::decomposition);
+    }
     let (sender, receiver) = channel();
     let work = move || drop(sender.send(decompose()));
     std::thread::Builder::new().name("mdt-dense".into()).spawn(work).map_err(|e| no_thread(1, e))?;

@@ -227,6 +227,23 @@ pub(super) fn eigenpairs<T: Real, M: LinearMap<T>>(
     Ok(pairs)
 }
 
+/// Coordinates `U S` by the leading singular triplets of `map`. `in_order` permutes their rows.
+pub(super) fn embed_map<T: Real>(
+    map: &impl LinearMap<T>,
+    settings: &EmbeddingSettings,
+    in_order: impl FnOnce(Vec<T>) -> Result<Vec<T>>,
+    exec: &Exec,
+) -> Result<Coordinates<T>> {
+    let (rank, dropped) = (settings.rank(), usize::from(settings.drop_first));
+    let Svd { values, residuals, converged, left, .. } = svd(map, &settings.spectrum(), Start::Random, exec)?;
+    let mut coordinates = without_first(&left, rank, dropped)?;
+    scale_columns(&mut coordinates, &values[dropped..], exec)?;
+    coordinates = in_order(coordinates)?;
+    let signs = signs(&coordinates, settings.n_components);
+    scale_columns(&mut coordinates, &signs, exec)?;
+    Ok(Coordinates { coordinates, values, residuals, converged })
+}
+
 /// A copy without the first columns.
 pub(super) fn without_first<T: Real>(block: &[T], cols: usize, dropped: usize) -> Result<Vec<T>> {
     let mut rest = memory::with_capacity(block.len() / cols * (cols - dropped))?;

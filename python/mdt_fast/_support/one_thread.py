@@ -1,0 +1,50 @@
+"""BLAS and OpenMP on one thread.
+
+Their threads wait for each other: with busy cores, fifty decompositions of 178 samples took 32 s instead of 0.1 s.
+The number of their threads also changes the last digits. Dense decompositions run in the core. Other code that
+calls NumPy or scikit-learn on large arrays runs inside `one_thread`.
+"""
+
+import functools
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_lock = threading.Lock()
+# Number of users of `one_thread`, and the limit of BLAS that the first of them set.
+_inside = 0
+_limit: Any = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS, in the whole process, and OpenMP, in this thread, to one thread.
+
+    A limit of threadpoolctl restores what it found. If two threads limit BLAS and the first leaves first, the second
+    would restore the limit of the first for ever. So only the first user sets that limit, and the last one ends it.
+    """
+    global _inside, _limit
+    libraries = _libraries(len(sys.modules))
+    with _lock:
+        if _inside == 0:
+            _limit = libraries.limit(limits=1, user_api="blas")
+        _inside += 1
+    try:
+        with libraries.limit(limits=1, user_api="openmp"):
+            yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.restore_original_limits()
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> Any:
+    """Return the loaded libraries, searched anew (1 ms) when modules have been imported since."""
+    # Imported here, because importing mdt_fast must be fast.
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
