@@ -111,7 +111,7 @@ mod _core {
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
         quality::score_labels,
         search::memory_plan::{PyCandidatePlan, plan_candidates},
-        search::results::{PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched},
+        search::results::{PyEvaluated, PyEvaluatedBatch, PyLabelled, PyScoredSequence, PySearched},
         search::scorer::{PyClustering, PyScorer},
         search::strategies::{PyBeam, PyEpsilonGreedy, PyExhaustive, PyMcts, PyRandomSequences, PyStrategy},
         transition::{PyTransition, density_factors},
