@@ -19,7 +19,7 @@ __all__ = [
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed", "embed_chains",
     "embed_multiview", "k_means", "knn", "knn_approximate", "most_threads", "plan_candidates",
-    "score_labels", "solver_bytes",
+    "score_labels", "set_heartbeat", "solver_bytes",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -42,6 +42,10 @@ def available_threads() -> int: ...
 def most_threads() -> int: ...
 def bytes_moved() -> int: ...
 def cpu_features() -> list[str]: ...
+
+# `function` is called at intervals, on this thread, while long calls of this thread run; an exception of it stops them.
+# Searches call `watch` instead. The result is the function before.
+def set_heartbeat(function: Callable[[], object] | None) -> Callable[[], object] | None: ...
 
 @final
 class CsrParts:

@@ -110,6 +110,7 @@ mod _core {
         new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
         quality::score_labels,
+        run::set_heartbeat,
         search::memory_plan::{PyCandidatePlan, plan_candidates},
         search::results::{PyEvaluated, PyEvaluatedBatch, PyLabelled, PyScoredSequence, PySearched},
         search::scorer::{PyClustering, PyScorer},
