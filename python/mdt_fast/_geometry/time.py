@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,11 @@ from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support import memory as _memory
 from .._support.arguments import LARGEST_STEPS, RandomStateLike, check_choice, check_integer
+from .._support.monitor import Monitor, OutOfTimeError, ProgressLike, watch
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
-from .._support.warnings import TimeSelectionWarning
+from .._support.warnings import TimeSelectionWarning, warn_user
 from .spectrum import eigenvalues, singular_values
 
 METHODS = ("auto", "exact", "spectral", "stochastic")
@@ -39,6 +41,9 @@ _GRID_RATIO = 1.5
 _MAX_REFINEMENTS = 6
 # Largest number of random vectors for fewer samples than this.
 _MOST_VECTORS = 1024
+# The time if a limit ends the choice before anything is known. Knees of the 12 published sets are 7 to 14, the lower
+# quartile is 8.
+_UNKNOWN_TIME = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +57,7 @@ class TimeSelection:
     times : (max_t,) array of int
         1, 2, ..., max_t.
     entropies : (max_t,) array
-        Entropy at each time.
+        Entropy at each time; nan at those that a time limit left out.
     method : {"exact", "spectral", "stochastic"}
         The method that was used.
     error : (max_t,) array
@@ -119,6 +124,8 @@ def select_time(
     n_vectors: int | None = None,
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
+    time_limit: float | None = None,
+    progress: ProgressLike = False,
 ) -> TimeSelection:
     """Choose the diffusion time: the knee of the entropy of the singular values over time.
 
@@ -145,6 +152,10 @@ def select_time(
     n_jobs : int or None, default=None
         Number of threads of the estimator; None uses the number of the set. Dense
         decompositions do not use it.
+    time_limit : float or None, default=None
+        Number of seconds after which the knee of the times so far is taken, or 8 if they have none.
+    progress : bool, callable or None, default=False
+        As in :func:`build_operators`.
 
     Returns
     -------
@@ -154,7 +165,7 @@ def select_time(
     Warns
     -----
     TimeSelectionWarning
-        If the curve has no knee; the time is then 1.
+        If the curve has no knee; the time is then 1. Also if the time limit ended the choice.
 
     Notes
     -----
@@ -190,11 +201,14 @@ def select_time(
     seed = check_seed(random_state)
     if method == "stochastic":
         check_integer("max_t", max_t, minimum=3, limit=max(LARGEST_STEPS // len(W), 3))
-        return _stochastic(W, max_t, n_vectors, seed, threads)
-    entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t)
-    times = np.arange(1, max_t + 1)
-    t, has_knee = find_knee(entropies, stacklevel=3)
-    return TimeSelection(t, times, entropies, method, np.zeros(max_t), has_knee, times, 0)
+    with watch(progress, time_limit) as monitor, monitor.stage("diffusion time"):
+        if method == "stochastic":
+            return _stochastic(W, max_t, n_vectors, seed, threads, monitor)
+        entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t, monitor)
+    times, n_known = np.arange(1, max_t + 1), len(entropies)
+    t, has_knee = _knee_of_part(entropies, max_t) if n_known < max_t else find_knee(entropies, stacklevel=3)
+    curve = np.append(entropies, np.full(max_t - n_known, np.nan))
+    return TimeSelection(t, times, curve, method, np.zeros(max_t), has_knee, times[:n_known], 0)
 
 
 def singular_entropy(singular_values: NDArray[Any]) -> float:
@@ -217,6 +231,18 @@ def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[i
         stacklevel=stacklevel + 1,
     )
     return 1, False
+
+
+def _knee_of_part(entropies: NDArray[np.float64], max_t: int) -> tuple[int, bool]:
+    """Return the knee of the times that a limit left, and True; `_UNKNOWN_TIME` and False if they are too few."""
+    knee = _knee(entropies) if len(entropies) >= 3 else None
+    t = min(_UNKNOWN_TIME, max_t) if knee is None else knee
+    warn_user(
+        f"time_limit: it ended the choice of the diffusion time after {len(entropies)} of {max_t} times; t = {t} is "
+        "taken",
+        TimeSelectionWarning,
+    )
+    return t, knee is not None
 
 
 def _knee(entropies: NDArray[np.float64]) -> int | None:
@@ -242,16 +268,18 @@ def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
     return ops.trajectory([check_integer("view", view, minimum=0, maximum=len(ops) - 1)])
 
 
-def _exact(W: Trajectory, max_t: int) -> NDArray[np.float64]:
-    """Return the entropies of the dense powers at every time."""
+def _exact(W: Trajectory, max_t: int, monitor: Monitor) -> NDArray[np.float64]:
+    """Return the entropies of the dense powers at every time, or at the first ones before the limit."""
     n = W.shape[0]
     _memory.require(_BYTES_PER_ENTRY * n * n, f"method='exact' on {n} samples")
     power = np.eye(n, dtype=W.dtype)
-    entropies = np.empty(max_t)
-    for i in range(max_t):
-        power = W @ power
-        entropies[i] = singular_entropy(singular_values(np.asarray(power, dtype=np.float64)))
-    return entropies
+    entropies: list[float] = []
+    with suppress(OutOfTimeError), monitor.stopping():
+        while len(entropies) < max_t:
+            power = W @ power
+            entropies.append(singular_entropy(singular_values(np.asarray(power, dtype=np.float64))))
+            monitor.note(n_done=len(entropies), n_total=max_t)
+    return np.array(entropies)
 
 
 def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
@@ -289,7 +317,7 @@ def _polynomial(ops: OperatorSet, weights: NDArray[np.float64], values: NDArray[
     return total
 
 
-def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: int) -> TimeSelection:
+def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: int, monitor: Monitor) -> TimeSelection:
     """Estimate on a geometric grid, interpolate, and refine around the knee until it stays."""
     known: dict[int, tuple[float, float]] = {}
     column_steps = 0
@@ -302,16 +330,24 @@ def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: i
         )  # fmt: skip
         known.update({each.time: (each.entropy, each.error) for each in estimates})
         column_steps += sum(each.n_column_steps for each in estimates)
+        monitor.note(n_done=len(known))
 
-    evaluate(_grid(max_t))
+    try:
+        with monitor.stopping():
+            evaluate(_grid(max_t))
+            for _ in range(_MAX_REFINEMENTS):
+                knee = _knee(_interpolate(known, max_t)[0])
+                around = [] if knee is None else range(max(knee - 1, 1), min(knee + 1, max_t) + 1)
+                if not (unknown := [t for t in around if t not in known]):
+                    break
+                evaluate(unknown)
+    except OutOfTimeError:
+        if not known:
+            t, _ = _knee_of_part(np.empty(0), max_t)
+            nothing = np.full(max_t, np.nan)
+            evaluated = np.empty(0, dtype=np.int64)
+            return TimeSelection(t, np.arange(1, max_t + 1), nothing, "stochastic", nothing, False, evaluated, 0)
     entropies, error = _interpolate(known, max_t)
-    for _ in range(_MAX_REFINEMENTS):
-        knee = _knee(entropies)
-        around = [] if knee is None else [t for t in range(knee - 1, knee + 2) if 1 <= t <= max_t and t not in known]
-        if not around:
-            break
-        evaluate(around)
-        entropies, error = _interpolate(known, max_t)
     t, has_knee = find_knee(entropies, stacklevel=4)
     evaluated = np.array(sorted(known))
     return TimeSelection(t, np.arange(1, max_t + 1), entropies, "stochastic", error, has_knee, evaluated, column_steps)
