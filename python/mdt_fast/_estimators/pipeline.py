@@ -22,7 +22,7 @@ from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._search.result import SearchResult
 from .._search.scoring import Scoring
-from .._search.search import search
+from .._search.search import watched_search
 from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Given, Mean
 from .._support.arguments import LARGEST_STEPS, check_integer, check_number, is_integer
@@ -134,10 +134,10 @@ def fit_operators(ops: OperatorSet, how: FitSettings, monitor: Monitor, observe:
         n_clusters = seen(chosen).n_clusters
     monitor.reserve = _RESERVE
     result = seen(
-        search(
-            ops, n_clusters, strategy=strategy, t=t, quality=scoring, view_weights=how.view_weights,
+        watched_search(
+            ops, n_clusters, monitor, strategy=strategy, t=t, quality=scoring, view_weights=how.view_weights,
             max_evaluations=how.max_evaluations, memory_limit=how.memory_limit, checkpoint=how.checkpoint,
-            random_state=how.random_state, n_jobs=how.n_jobs, progress=monitor,
+            random_state=how.random_state, n_jobs=how.n_jobs, is_labelled_later=how.with_labels,
         )
     )  # fmt: skip
     n_labels = result.settings["n_clusters"] or 1
@@ -172,8 +172,25 @@ def fit_operators(ops: OperatorSet, how: FitSettings, monitor: Monitor, observe:
                 features=scoring.features,
                 random_state=how.random_state,
                 n_jobs=how.n_jobs,
+                progress=monitor,
             )
+        result = _with_labels(result, labelling, monitor)
     return Fit(result, geometry, labelling, selection)
+
+
+def _with_labels(result: SearchResult, labelling: Labelling, monitor: Monitor) -> SearchResult:
+    """Return the result of a search with the labels and the score of the fit, if it has none of its own."""
+    if result.labels is not None or result.settings["n_clusters"] is None:
+        return result
+    if result.quality in ("contrastive", None):
+        return replace(result, labels=labelling.labels)
+    # The only candidate was embedded and clustered here.
+    history = result.history.copy()
+    history["score"], history["seconds"] = (
+        labelling.score,
+        monitor.seconds_of["embedding"] + monitor.seconds_of["labels"],
+    )
+    return replace(result, labels=labelling.labels, score=labelling.score, history=history)
 
 
 def graph_of(ops: OperatorSet, result: SearchResult) -> FusedGraph:

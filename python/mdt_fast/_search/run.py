@@ -135,11 +135,13 @@ class SearchRun:
         if self._record(evaluation):
             raise Stop("time_limit")
 
-    def labels_of(self, row: int) -> NDArray[np.int32] | None:
-        """Return the labels of a candidate, kept or computed; None without a number of clusters."""
+    def labels_of(self, row: int, *, compute: bool) -> NDArray[np.int32] | None:
+        """Return the labels of a candidate, kept or, if wanted, computed; None without a number of clusters."""
         candidate = self.candidates[row]
         if self._best is not None and self._best.key == key_of(candidate):
             return self._best.labels
+        if not compute:
+            return None
         return self._scorer.cluster(self.problem.ops.trajectory(candidate).weights)
 
     def warn_of_unconverged(self) -> None:

@@ -122,18 +122,23 @@ def search(
     30
     """
     with watch(progress, time_limit) as monitor:
-        return _search(
+        return watched_search(
             ops, n_clusters, monitor, strategy=strategy, t=t, quality=quality, view_weights=view_weights,
             max_evaluations=max_evaluations, memory_limit=memory_limit, random_state=random_state, n_jobs=n_jobs,
             checkpoint=checkpoint,
         )  # fmt: skip
 
 
-def _search(
+def watched_search(
     ops: OperatorSet, n_clusters: Any, monitor: Monitor, *, strategy: Any, t: int | str, quality: Any,
     view_weights: Any, max_evaluations: int | None, memory_limit: int | None, random_state: RandomStateLike,
-    n_jobs: int | None, checkpoint: Any,
+    n_jobs: int | None, checkpoint: Any, is_labelled_later: bool = False,
 ) -> SearchResult:  # fmt: skip
+    """Search as :func:`search` does.
+
+    With `is_labelled_later` nothing is solved that the caller solves again: the answer has no labels if candidates are
+    not clustered to be compared, and an only candidate has no score.
+    """
     if not isinstance(ops, OperatorSet):
         raise TypeError(f"ops: expected an OperatorSet, got {type(ops).__name__}")
     chosen = make_strategy(strategy).bind(ops)
@@ -175,12 +180,14 @@ def _search(
     time = _select_time(chosen, requested, selected, ops, n_jobs, monitor)
     n_steps = chosen.fixed_length or chosen.length(time or 1)
     problem = Problem(ops, n_steps, plan.n_clusters, plan.view_weights, seed, jobs)
+    # A checkpoint has scores only, also for a later search.
+    is_unscored = is_labelled_later and plan.scores_labels and not chosen.compares and checkpoint is None
     most = _least(chosen.budget, count)
     n_total = _least(chosen.n_candidates(problem, count), count)
     with monitor.stage("search", n_total=n_total, n_evaluations=0, depth=0, best_score=-math.inf):
         run = SearchRun(problem, plan, scorer, known, Reporter(monitor, n_total), monitor, max_evaluations=most)
         try:
-            if plan.quality is None:
+            if plan.quality is None or is_unscored:
                 run.note(Evaluation(chosen.only_candidate(problem), math.nan, 0.0))
                 answer = Answer(0)
             else:
@@ -195,7 +202,8 @@ def _search(
     run.warn_of_unconverged()
     history, agreement = run.history, answer.agreement
     if agreement is None:
-        trajectory, labels = ops.trajectory(run.candidates[answer.best]), run.labels_of(answer.best)
+        trajectory = ops.trajectory(run.candidates[answer.best])
+        labels = run.labels_of(answer.best, compute=not is_labelled_later)
         score = float(history["score"][answer.best])
     else:
         trajectory, labels = None, agreement.labels
