@@ -27,17 +27,18 @@ from ._graphs.nearest import nearest_neighbors
 from ._operators.build import build_operators
 from ._operators.operator_set import OperatorSet
 from ._operators.trajectory import Trajectory
-from ._search.progress import SearchProgress
 from ._search.result import SearchResult
 from ._search.scoring import Scoring
 from ._search.search import search
 from ._search.view_report import ViewReport, view_report
+from ._support.monitor import Progress
 from ._support.warnings import (
     ClusterSelectionWarning,
     ConvergenceWarning,
     DegenerateClustersWarning,
     OperatorWarning,
     RemoteSamplesWarning,
+    TimeLimitWarning,
     TimeSelectionWarning,
     ViewWarning,
 )
@@ -50,10 +51,11 @@ if TYPE_CHECKING:
 __all__ = [
     "MDT", "ApproximateNeighbors", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
     "DegenerateClustersWarning", "Embedding", "FusedGraph", "KMeansResult", "MDTClustering", "NeighborsTransformer",
-    "OperatorSet", "OperatorWarning", "RemoteSamplesWarning", "Scoring", "SearchProgress", "SearchResult",
-    "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning", "__version__", "baselines",
-    "build_operators", "datasets", "embed", "fused_graph", "k_means", "layout", "leiden", "nearest_neighbors", "plot",
-    "quality", "search", "select_n_clusters", "select_time", "strategies", "study", "view_report",
+    "OperatorSet", "OperatorWarning", "Progress", "RemoteSamplesWarning", "Scoring", "SearchResult",
+    "TimeLimitWarning", "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning",
+    "__version__", "baselines", "build_operators", "datasets", "embed", "fused_graph", "k_means", "layout", "leiden",
+    "nearest_neighbors", "plot", "quality", "search", "select_n_clusters", "select_time", "strategies", "study",
+    "view_report",
 ]  # fmt: skip
 
 # These modules import scikit-learn, which takes longer than the rest of the package. They are

@@ -14,12 +14,12 @@ from typing_extensions import disjoint_base
 __all__ = [
     "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustering", "Consensus", "ContrastiveLoss",
     "Coordinates", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate", "EpsilonGreedy",
-    "Evaluated", "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Mcts", "Member", "NeighborTable", "OperatorSet",
-    "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
+    "Evaluated", "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Labelled", "Mcts", "Member", "NeighborTable",
+    "OperatorSet", "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
     "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed", "embed_chains",
     "embed_cross_diffusion", "embed_multiview", "k_means", "knn", "knn_approximate", "most_threads", "plan_candidates",
-    "power_values", "score_labels", "solver_bytes",
+    "power_values", "score_labels", "set_heartbeat", "solver_bytes",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -42,6 +42,10 @@ def available_threads() -> int: ...
 def most_threads() -> int: ...
 def bytes_moved() -> int: ...
 def cpu_features() -> list[str]: ...
+
+# `function` is called at intervals, on this thread, while long calls of this thread run; an exception of it stops them.
+# Searches call `watch` instead. The result is the function before.
+def set_heartbeat(function: Callable[[], object] | None) -> Callable[[], object] | None: ...
 
 @final
 class CsrParts:
@@ -505,7 +509,7 @@ class Searched:
     scores: Final[_Float64]
     seconds: Final[_Float64]
     best: Final[int]  # Place of the answer
-    # Labels of the answer; None without a clustering or after a stop.
+    # Labels of the answer; None without a clustering, and after a stop if another sequence is better.
     labels: Final[_Int32 | None]
     # None, or "budget" after `max_evaluations`, or "stopped" after `seconds` or by `watch`.
     stopped: Final[str | None]
@@ -526,6 +530,14 @@ class EvaluatedBatch:
 
     candidates: Final[list[Evaluated | None]]
     n_unconverged: Final[int]
+
+@final
+class Labelled:
+    """Labels, centres and score of the best start of k-means."""
+
+    labels: Final[_Int32]
+    centers: Final[_Float64]
+    score: Final[float]
 
 @final
 class Scorer:
@@ -569,6 +581,18 @@ class Scorer:
         watch: Callable[[list[ScoredSequence]], bool],
     ) -> EvaluatedBatch:
         """Score trajectories given by their weights."""
+    def label(
+        self,
+        coordinates: _Floats,
+        *,
+        seeds: Sequence[int],
+        seconds: float | None,
+        watch: Callable[[list[ScoredSequence]], bool],
+    ) -> Labelled:
+        """Cluster coordinates by one start of k-means for each seed; return the best by score.
+
+        Of equal scores the first is taken. No start is begun after `seconds`, except the first.
+        """
     def cluster(self, weights: _Float64) -> _Int32 | None:
         """Return the labels of a trajectory given by its weights; None without a clustering."""
 

@@ -38,7 +38,10 @@ def run_on_terminal(run, monkeypatch):
 def test_progress_bar_on_a_terminal(run_on_terminal, command):
     code, seen = run_on_terminal(*command)
     assert code == 0
-    assert re.search(r"\rsearch \[#+\] (\d+)/\1 .*left\r\n$", seen)
+    assert seen.startswith("\rreading")
+    assert re.search(r"\rsearch \[#+\] (\d+)/\1 .*left", seen)
+    # The line that is left has the seconds of all stages.
+    assert re.search(r"\r0:\d\d: reading [0-9.]+ s, views .*, embedding [0-9.]+ s[^\r]*\r\n$", seen)
 
 
 @pytest.mark.parametrize("option", ["--json", "--quiet"])

@@ -8,6 +8,7 @@ import pytest
 import mdt_fast as mdt
 from helpers.estimators import GRAPH, SLICES, K, N, assert_same_fit, both, quick, views, whole
 from helpers.searches import skip_without_package
+from mdt_fast import _core
 from mdt_fast._clusters.labels import choose_labels
 from mdt_fast._search.strategies import BY_NAME
 from mdt_fast.strategies import (
@@ -107,6 +108,58 @@ PASSED_ON = {
     "preset": ({"preset": "published"}, "build"),
     "dtype": ({"dtype": "float32"}, "build"),
 }
+
+
+class TestSolves:
+    """Each fit of one trajectory solves for its answer once, beside the candidates that are compared."""
+
+    @pytest.fixture
+    def ops(self):
+        blobs = mdt.datasets.make_multiview_blobs(600, n_features=10, n_clusters=5, cluster_std=4, random_state=0)
+        return mdt.build_operators(blobs.views)
+
+    @staticmethod
+    def bytes_of(work):
+        before = _core.bytes_moved()
+        found = work()
+        return found, _core.bytes_moved() - before
+
+    @pytest.mark.parametrize("strategy", [Mean(), RandomWeights(), RandomSequences(), [0, 1, 1]], ids=repr)
+    def test_an_only_candidate_is_solved_once(self, ops, strategy):
+        fitted, moved = self.bytes_of(lambda: mdt.MDTClustering(5, strategy=strategy, t=4).fit(ops))
+        assert moved == self.bytes_of(lambda: mdt.embed(fitted.trajectory_, 5))[1] > 0
+        searched = mdt.search(ops, 5, strategy=strategy, t=4, progress=False)
+        found = fitted.search_result_
+        np.testing.assert_array_equal(found.trajectory.weights, searched.trajectory.weights)
+        np.testing.assert_array_equal(found.labels, fitted.labels_)
+        assert found.score == fitted.score_ == fitted.search_history_["score"][0] >= searched.score * (1 - 1e-6)
+        assert (found.quality, found.settings) == (searched.quality, searched.settings)
+        assert fitted.search_history_["seconds"][0] > 0
+
+    @pytest.mark.parametrize("strategy", [Beam(max_steps=3), RandomWeights(n=4)], ids=repr)
+    def test_the_winner_is_solved_once_more(self, ops, strategy):
+        fitted, moved = self.bytes_of(lambda: mdt.MDTClustering(5, strategy=strategy, t=3).fit(ops))
+        searched, search_moved = self.bytes_of(lambda: mdt.search(ops, 5, strategy=strategy, t=3, progress=False))
+        assert moved == search_moved + self.bytes_of(lambda: mdt.embed(fitted.trajectory_, 5))[1]
+        np.testing.assert_array_equal(fitted.search_result_.labels, searched.labels)
+
+    def test_labels_of_a_loss(self, ops):
+        """The contrastive loss needs no labels; the result has those of the fit."""
+        fitted = mdt.MDTClustering(5, strategy=Contrastive(steps=2), t=3).fit(ops)
+        np.testing.assert_array_equal(fitted.search_result_.labels, fitted.labels_)
+        assert fitted.search_result_.score == fitted.search_history_["score"].max() != fitted.score_
+
+    def test_a_checkpoint_has_scores(self, ops, tmp_path):
+        how = {"strategy": Mean(), "t": 3, "checkpoint": tmp_path / "known.json"}
+        fitted = mdt.MDTClustering(5, **how, quality=mdt.Scoring(tol=1e-3)).fit(ops)
+        found = mdt.search(ops, 5, **how, quality=mdt.Scoring(tol=1e-3), progress=False)
+        assert np.isfinite(found.score)
+        np.testing.assert_array_equal(found.history["score"], fitted.search_history_["score"])
+
+    @pytest.mark.parametrize("quality", ["good", 3])
+    def test_a_wrong_quality_is_refused(self, ops, quality):
+        with pytest.raises((TypeError, ValueError), match="quality: expected"):
+            mdt.MDTClustering(5, strategy="mean", t=2, quality=quality).fit(ops)
 
 
 class TestComposition:

@@ -53,7 +53,7 @@ BAD = {
     "quality": ({"quality": "best"}, views, ValueError, "quality: .*'best'"),
     "weighting": ({"weighting": "heavy"}, views, ValueError, "weighting: .*'heavy'"),
     "n_neighbors": ({"n_neighbors": [3, 4, 5]}, views, ValueError, "n_neighbors: .*got 3"),
-    "verbose": ({"verbose": 2}, views, TypeError, "verbose: expected True or False, got 2"),
+    "verbose": ({"verbose": 2}, views, TypeError, "verbose: expected True, False or a callable, got 2"),
     "random_state": ({"random_state": -1}, views, ValueError, "random_state: .*-1"),
     "many clusters": ({"n_clusters": N + 1}, views, ValueError, "n_clusters: .*121"),
     "no clusters": ({"n_clusters": 0}, views, ValueError, "n_clusters: .*got 0"),

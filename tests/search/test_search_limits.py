@@ -89,7 +89,7 @@ class TestProgress:
         res = search(fresh(), strategy=Beam(max_steps=8), quality=Counted(0.02), progress=reports.append)
         assert reports
         for report in reports:
-            assert isinstance(report, mdt.SearchProgress)
+            assert isinstance(report, mdt.Progress)
             assert 0 <= report.n_evaluations <= res.n_evaluations
             assert report.n_total is None or report.n_total >= report.n_evaluations
             assert 0 <= report.depth <= 8

@@ -26,6 +26,7 @@ from .._operators.operator_set import OperatorSet
 from .._search.result import SearchResult
 from .._support.arguments import check_integer
 from .._support.files import locked, remove_parts, replacing
+from .._support.monitor import watch
 from .console import Console
 from .files import ViewFiles, read_views
 from .outputs import MANIFEST, Outputs, open_outputs
@@ -51,6 +52,7 @@ class Job:
     fitting: FitSettings
     command: str
     with_report: bool
+    progress: bool
     # Where to write a copy of the input with the results; None for nowhere.
     write: WriteBack | None = None
 
@@ -171,19 +173,12 @@ def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
 
 
 def _compute(job: Job, console: Console) -> Outcome:
-    seconds: dict[str, float] = {}
-    with _timed(seconds, "reading"):
-        data = read_views(job.files, **job.reading)
-    shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
-    console.print(f"{data.n_samples:,} samples: {shapes}")
-    for name, presence in data.presences.items():
-        console.print(f"{name} has {len(presence.samples):,} of the {data.n_samples:,} samples")
-    for note in data.notes:
-        console.print(note)
-    for warning in data.warnings:
-        console.warn(warning)
     settings = job.fitting
-    with _timed(seconds, "operators"):
+    with watch(job.progress, settings.time_limit) as monitor:
+        with monitor.stage("reading"):
+            data = read_views(job.files, **job.reading)
+        monitor.clear()
+        _describe_data(data, console)
         resolved = view_parameters(job.building).resolve(
             settings.strategy,
             preset=job.building["preset"],
@@ -192,22 +187,23 @@ def _compute(job: Job, console: Console) -> Outcome:
             quality=settings.quality,
         )
         building = {**job.building, **resolved}
-        ops = build_operators(
-            data.checked_views(), n_jobs=settings.n_jobs, random_state=settings.random_state, **building
-        )
-    checked = ops.check()
-    if settings.n_components is not None:
-        # The search does not check n_components, and the embedding checks it only after the search.
-        check_integer("n_components", settings.n_components, minimum=1, maximum=ops.n_samples - 1)
-    if isinstance(settings.n_clusters, int):
-        check_integer("n_clusters", settings.n_clusters, minimum=1, maximum=max(ops.n_samples - 1, 1))
+        how = {"n_jobs": settings.n_jobs, "random_state": settings.random_state, "progress": monitor}
+        ops = build_operators(data.checked_views(), **how, **building)
+        with monitor.stage("operators"):
+            checked = ops.check()
+        if settings.n_components is not None:
+            # The search does not check n_components, and the embedding checks it only after the search.
+            check_integer("n_components", settings.n_components, minimum=1, maximum=ops.n_samples - 1)
+        if isinstance(settings.n_clusters, int):
+            check_integer("n_clusters", settings.n_clusters, minimum=1, maximum=max(ops.n_samples - 1, 1))
 
-    def observe(stage: str, result: Any, stage_seconds: float) -> None:
-        seconds[stage] = stage_seconds
-        if (text := _describe(result)) is not None:
-            console.print(text)
+        def observe(result: Any) -> None:
+            if (text := _describe(result)) is not None:
+                console.print(text)
 
-    fit = fit_operators(ops, settings, observe)
+        fit = fit_operators(ops, settings, monitor, observe)
+        monitor.warn_if_late(float(fit.result.history["seconds"].max()))
+    seconds = monitor.seconds_of
     resolution = settings.resolution if settings.with_labels and settings.n_clusters is None else None
     outcome = Outcome(data, ops, checked, building, fit, resolution, None, seconds)
     if outcome.labels is None:
@@ -222,6 +218,18 @@ def _compute(job: Job, console: Console) -> Outcome:
     ignored = f"; {n_ignored:,} of {ops.n_samples:,} samples are left out of it" if n_ignored else ""
     console.print(f"adjusted mutual information with the given classes: {ami:.3f}{ignored}")
     return replace(outcome, ami=ami)
+
+
+def _describe_data(data: ViewFiles, console: Console) -> None:
+    """Print what was read."""
+    shapes = ", ".join(f"{name} ({view.shape[1]} columns)" for name, view in data.views.items())
+    console.print(f"{data.n_samples:,} samples: {shapes}")
+    for name, presence in data.presences.items():
+        console.print(f"{name} has {len(presence.samples):,} of the {data.n_samples:,} samples")
+    for note in data.notes:
+        console.print(note)
+    for warning in data.warnings:
+        console.warn(warning)
 
 
 def _describe(result: Any) -> str | None:

@@ -107,7 +107,12 @@ _SEARCH = [
         help="An option of the strategy, for example width=3 or max_steps=4 (repeat for several).",
     ),
     click.option("--max-evaluations", type=int, help="Return the best candidate after this number of candidates."),
-    click.option("--time-limit", type=float, metavar="SECONDS", help="Return the best candidate after this time."),
+    click.option(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="Time for the whole command; at least one candidate is scored.",
+    ),
     click.option(
         "--checkpoint",
         type=click.Path(path_type=Path, dir_okay=False),
@@ -221,11 +226,11 @@ def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> 
             strategy=_strategy_with(given.pop("strategy"), given.pop("options")),
             random_state=given.pop("seed"),
             n_jobs=given.pop("jobs"),
-            progress=console.shows_progress,
             **given,
             **fitting,
         ),
         command=_command_line(),
+        progress=console.shows_progress,
     )
     run(job, console)
 

@@ -22,6 +22,7 @@ from .._geometry.embedding import embed
 from .._geometry.time import check_time
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_integer
+from .._support.monitor import Monitor, ProgressLike, watch
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.warnings import ClusterSelectionWarning, OperatorWarning
@@ -136,6 +137,8 @@ def select_n_clusters(
     t: int | str = "auto",
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
+    time_limit: float | None = None,
+    progress: ProgressLike = False,
 ) -> ClusterSelection:
     """Choose the number of clusters of samples with several views.
 
@@ -159,6 +162,10 @@ def select_n_clusters(
         Not used: the choice does not depend on a seed.
     n_jobs : int or None, default=None
         Number of threads; None for that of `ops`. The result does not depend on it.
+    time_limit : float or None, default=None
+        Number of seconds after which no larger number is tried; the choice is then in doubt.
+    progress : bool, callable or None, default=False
+        As in :func:`build_operators`.
 
     Returns
     -------
@@ -206,13 +213,14 @@ def select_n_clusters(
     most = _most(ops.n_samples, max_clusters)
     if ops.n_samples <= most:
         raise ValueError(f"ops: expected at least {most + 1} samples for {most} clusters, got {ops.n_samples}")
-    walks = [_singular_vectors(ops, weights, most) for weights in _walks(ops)]
     jobs = ops.n_jobs if n_jobs is None else n_jobs
     points: dict[int, _Point] = {}
-    _try(points, _counts(most), walks, jobs)
-    if not points:
-        raise ValueError("ops: expected samples that differ, got only equal ones")
-    _try(points, _near_best(points), walks, jobs)
+    with watch(progress, time_limit) as monitor, monitor.stage("number of clusters"):
+        walks = [_singular_vectors(ops, weights, most) for weights in _walks(ops)]
+        is_complete = _try(points, _counts(most), walks, jobs, monitor)
+        if not points:
+            raise ValueError("ops: expected samples that differ, got only equal ones")
+        is_complete = is_complete and _try(points, _near_best(points), walks, jobs, monitor)
     counts = np.array(sorted(points), dtype=np.int64)
     scores, variance, within = (
         np.array([getattr(points[int(k)], name) for k in counts]) for name in ("score", "variance", "within")
@@ -222,6 +230,8 @@ def select_n_clusters(
     chosen = int(counts[first])
     if within[first] > _CLEAR_SHARE * variance[first] or scores[first] < _CLEAR_SCORE:
         doubt: str | None = "the samples have no clear clusters"
+    elif not is_complete:
+        doubt = f"the time limit ended the choice at {counts[-1]} clusters"
     else:
         doubt = _rival(counts, scores, chosen, most)
     if doubt is not None:
@@ -272,13 +282,20 @@ def _singular_vectors(ops: OperatorSet, weights: NDArray[np.float64], count: int
     return vectors
 
 
-def _try(points: dict[int, _Point], counts: Any, walks: list[NDArray[np.float64]], n_jobs: int | None) -> None:
-    """Add the points of the counts for which some walk has as many distinct rows."""
+def _try(
+    points: dict[int, _Point], counts: Any, walks: list[NDArray[np.float64]], n_jobs: int | None, monitor: Monitor
+) -> bool:
+    """Add the points of the counts for which some walk has as many distinct rows; return whether time sufficed."""
+    monitor.note(n_total=len({*points, *counts}))
     for k in counts:
+        if points and monitor.seconds_left <= 0:
+            return False
         found = [_score(vectors, k, n_jobs) for vectors in walks if k <= vectors.shape[1] and k not in points]
         known = [each for each in found if each is not None]
         if known:
             points[k] = max(known, key=lambda point: point.score)
+        monitor.note(n_done=len(points))
+    return True
 
 
 def _score(vectors: NDArray[np.float64], k: int, n_jobs: int | None) -> _Point | None:

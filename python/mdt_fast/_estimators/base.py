@@ -16,6 +16,7 @@ from .._graphs.row_labels import has_index
 from .._graphs.views import Holes, View, check_views_like, is_named, sample_labels
 from .._operators.build import build_operators
 from .._operators.operator_set import OperatorSet
+from .._support.monitor import ProgressLike
 from .inputs import columns_of, given_views, one_matrix, read_views, split_matrix
 
 
@@ -86,7 +87,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _build(self, X: Any, present: Any = None, batches: Any = None) -> OperatorSet:
+    def _build(self, X: Any, present: Any = None, batches: Any = None, progress: ProgressLike = False) -> OperatorSet:
         """Read the views and build their operators; return an OperatorSet as it is."""
         if isinstance(X, OperatorSet):
             if present is not None:
@@ -112,6 +113,7 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
                 dtype=self.dtype,
                 random_state=self.random_state,
                 n_jobs=self.n_jobs,
+                progress=progress,
             )
         names = ops.given_names
         self.metrics_ = dict(zip(names, ops.metrics, strict=False))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -24,7 +25,8 @@ from .._operators.operator_set import MAX_POWER, OperatorSet
 from .._search.degenerate import is_degenerate
 from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
-from .._support.arguments import check_choice, check_flag, check_integer
+from .._support.arguments import check_choice, check_integer
+from .._support.monitor import Monitor, watch
 from .._support.one_thread import one_thread
 from .._support.warnings import DegenerateClustersWarning, warn_user
 from .base import InductiveEmbedder, MultiViewEstimator
@@ -72,26 +74,39 @@ class SearchEstimator(MultiViewEstimator):
             self.strategy = make_strategy(self.strategy).replace(**changed)
         return self
 
-    def _fit(self, X: Any, present: Any, batches: Any, *, quality: Any, with_labels: bool = False) -> Fit:
+    @contextmanager
+    def _watched(self) -> Iterator[Monitor]:
+        """Watch a fit: show its progress, keep its time limit, and warn if that was impossible."""
+        is_flag = isinstance(self.verbose, (bool, np.bool_))
+        if not is_flag and not callable(self.verbose):
+            raise TypeError(f"verbose: expected True, False or a callable, got {self.verbose!r}")
+        with watch(bool(self.verbose) if is_flag else self.verbose, self.time_limit) as monitor:
+            yield monitor
+            monitor.warn_if_late(float(self.search_history_["seconds"].max()))
+
+    def _fit(
+        self, X: Any, present: Any, batches: Any, monitor: Monitor, *, quality: Any, with_labels: bool = False
+    ) -> Fit:
         """Build the operators, run the pipeline and set the attributes of all searches."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
         # An earlier fit with another strategy may have left attributes that this one does not set.
         for name in ("confidence_", "graph_parameters_", "sample_names_"):
             self.__dict__.pop(name, None)
-        if not isinstance(X, OperatorSet) and (names := sample_labels(X, self.align)) is not None:
-            self.sample_names_ = names
-        self.operators_ = _with_members(self._build(X, present, batches), self.members)
+        with monitor.stage("views"):
+            if not isinstance(X, OperatorSet) and (names := sample_labels(X, self.align)) is not None:
+                self.sample_names_ = names
+        self.operators_ = _with_members(self._build(X, present, batches, monitor), self.members)
         if self.n_clusters is not None and not is_auto(self.n_clusters):
             check_integer("n_clusters", self.n_clusters, minimum=1, maximum=self.operators_.n_samples - 1)
-        warn_of_data(self.operators_)
+        with monitor.stage("operators"):
+            warn_of_data(self.operators_)
         if hasattr(self, "graph_parameters_"):
             # What "auto" decided.
             self.graph_parameters_["joint"] = self.operators_.joint is not None
         own = self.get_params(deep=False)
         shared = {each.name: own[each.name] for each in fields(FitSettings) if each.name in own}
-        progress = check_flag("verbose", self.verbose)
-        how = FitSettings(**{**shared, "quality": quality, "with_labels": with_labels, "progress": progress})
-        found = fit_operators(self.operators_, how)
+        how = FitSettings(**{**shared, "quality": quality, "with_labels": with_labels})
+        found = fit_operators(self.operators_, how, monitor)
         self.search_result_, self.geometry_ = found.result, found.geometry
         self.embedding_, self.singular_values_ = found.geometry.coordinates, found.geometry.singular_values
         self.trajectory_ = found.geometry.trajectory
@@ -186,8 +201,12 @@ class MDT(InductiveEmbedder, SearchEstimator):
         jump to any sample, ``0.85 P`` plus 0.15 of that jump, or ``P^s`` for an int s.
     weighting : {"uniform", "stationary"}, default="uniform"
         As in :func:`embed`. One view with "stationary" weighting is the classical diffusion map.
-    max_evaluations, time_limit, memory_limit, checkpoint : default=None
-        Limits and checkpoint file, as in :func:`search`.
+    time_limit : float or None, default=None
+        Number of seconds for the whole fit. The diffusion time is chosen among fewer times, the search
+        returns its best candidate so far, and fewer starts of k-means are tried. The graphs and one
+        candidate are always computed; if they take longer, a :class:`TimeLimitWarning` says so.
+    max_evaluations, memory_limit, checkpoint : default=None
+        Other limits and checkpoint file, as in :func:`search`.
     n_neighbors : "log" or int, default="log"
         Number of neighbours, as in :func:`build_operators`; so are the next parameters up to `dtype`.
         Those up to `scale` may be given per view.
@@ -224,8 +243,9 @@ class MDT(InductiveEmbedder, SearchEstimator):
         Seed. One seed gives one result at any number of threads.
     n_jobs : int or None, default=None
         Number of threads; None or -1 is all.
-    verbose : bool, default=False
-        Whether the search shows its progress.
+    verbose : bool or callable, default=False
+        Whether a line on the standard error shows the stage of the fit and the time. A callable receives a
+        :class:`Progress` several times a second.
 
     Attributes
     ----------
@@ -309,7 +329,8 @@ class MDT(InductiveEmbedder, SearchEstimator):
         scoring = Scoring.of(self.quality)
         if isinstance(scoring.quality, str) and scoring.quality == "auto" and self.n_clusters is None:
             scoring = replace(scoring, quality="contrastive" if strategy.compares else None)
-        self._fit(X, present, batches, quality=scoring)
+        with self._watched() as monitor:
+            self._fit(X, present, batches, monitor, quality=scoring)
         return self
 
 
@@ -441,17 +462,21 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         """
         refuse_views_as_y(y)
         check_integer("n_init", self.n_init, minimum=1)
-        found = self._fit(X, present, batches, quality=self.quality, with_labels=True)
-        assert found.labelling is not None
-        # The settings have None for a single cluster and for communities.
-        self.n_clusters_ = found.result.settings["n_clusters"] or len(found.labelling.centers)
-        self.labels_, self.cluster_centers_ = found.labelling.labels, found.labelling.centers
-        self.score_ = found.labelling.score
-        if found.result.agreement is not None:
-            self.confidence_ = found.result.agreement.confidence
-        elif self.n_clusters is None:
-            self.confidence_ = neighbor_support(self.labels_, self.operators_)
-        self._warn_of_degenerate_clusters()
+        with self._watched() as monitor:
+            found = self._fit(X, present, batches, monitor, quality=self.quality, with_labels=True)
+            assert found.labelling is not None
+            # The settings have None for a single cluster and for communities.
+            self.n_clusters_ = found.result.settings["n_clusters"] or len(found.labelling.centers)
+            self.labels_, self.cluster_centers_ = found.labelling.labels, found.labelling.centers
+            self.score_ = found.labelling.score
+            with monitor.stage("labels"):
+                if found.result.agreement is not None:
+                    self.confidence_ = found.result.agreement.confidence
+                elif self.n_clusters is None:
+                    self.confidence_ = neighbor_support(self.labels_, self.operators_)
+                # The check may cluster every view.
+                if monitor.seconds_left > 0:
+                    self._warn_of_degenerate_clusters()
         return self
 
     def fit_predict(self, X: Any, y: Any = None, *, present: Any = None, batches: Any = None) -> NDArray[np.int32]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,18 +22,25 @@ from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._search.result import SearchResult
 from .._search.scoring import Scoring
-from .._search.search import search
+from .._search.search import watched_search
 from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Given, Mean
 from .._support.arguments import LARGEST_STEPS, check_integer, check_number, is_integer
+from .._support.monitor import Monitor
 from .._support.warnings import OperatorWarning
 from ..quality import information
 from .graphs import is_auto
 
 T = TypeVar("T")
 
-# Called after each stage with its name, its result and its seconds.
-Observer: TypeAlias = Callable[[str, Any, float], None]
+# Share of the time left that a choice before the search may take.
+_SHARE = 1 / 3
+# Time for the embedding and the labels of the winner, in candidates. (At 100,000 samples an embedding takes 1.5
+# times as long as a candidate.)
+_RESERVE = 1.5
+
+# Called with the results of the choices and of the search, as soon as they are known.
+Observer: TypeAlias = Callable[[Any], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +68,6 @@ class FitSettings:
     n_init: int = 10
     random_state: Any = 0
     n_jobs: int | None = None
-    progress: Any = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class Fit:
     selection: TimeSelection | None
 
 
-def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None = None) -> Fit:
+def fit_operators(ops: OperatorSet, how: FitSettings, monitor: Monitor, observe: Observer | None = None) -> Fit:
     """Choose the diffusion time and the number of clusters, search, embed and label.
 
     Parameters
@@ -89,16 +94,17 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         The operators.
     how : FitSettings
         The settings.
+    monitor : Monitor
+        Progress and time limit of the fit.
     observe : callable or None, default=None
-        Called after each stage as ``observe(name, result, seconds)``.
+        Called as ``observe(result)`` with the result of each choice and of the search.
     """
 
-    def stage(name: str, compute: Callable[[], T]) -> T:
-        began = time.perf_counter()
-        found = compute()
+    def seen(result: T) -> T:
         if observe is not None:
-            observe(name, found, time.perf_counter() - began)
-        return found
+            monitor.clear()
+            observe(result)
+        return result
 
     strategy, scoring, n_clusters, t = make_strategy(how.strategy), Scoring.of(how.quality), how.n_clusters, how.t
     if is_integer(n_clusters) and int(n_clusters) == 1:
@@ -115,7 +121,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
     scoring = scoring.with_defaults(tol=how.tol, n_components=how.n_components)
     selection = None
     if is_auto(t) and strategy.needs_time:
-        selection = stage("diffusion time", lambda: select_time(ops, n_jobs=how.n_jobs))
+        selection = seen(select_time(ops, n_jobs=how.n_jobs, progress=monitor, time_limit=monitor.share(_SHARE)))
         t = selection.t
     if by_graph and not is_searched:
         # Without labels to compare trajectories by, the weights are those of the fused graph.
@@ -124,38 +130,30 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
     if is_auto(n_clusters):
         if ops.n_samples < 3:
             raise ValueError(f"n_clusters: expected a number for {ops.n_samples} samples, got 'auto'")
-        seeded = {"random_state": how.random_state, "n_jobs": how.n_jobs}
-        n_clusters = stage("number of clusters", lambda: select_n_clusters(ops, t=t, **seeded)).n_clusters
-    result = stage(
-        "search",
-        lambda: search(
-            ops,
-            n_clusters,
-            strategy=strategy,
-            t=t,
-            quality=scoring,
-            view_weights=how.view_weights,
-            max_evaluations=how.max_evaluations,
-            time_limit=how.time_limit,
-            memory_limit=how.memory_limit,
-            checkpoint=how.checkpoint,
-            random_state=how.random_state,
-            n_jobs=how.n_jobs,
-            progress=how.progress,
-        ),
-    )
+        chosen = select_n_clusters(ops, n_jobs=how.n_jobs, progress=monitor, time_limit=monitor.share(_SHARE))
+        n_clusters = seen(chosen).n_clusters
+    monitor.reserve = _RESERVE
+    result = seen(
+        watched_search(
+            ops, n_clusters, monitor, strategy=strategy, t=t, quality=scoring, view_weights=how.view_weights,
+            max_evaluations=how.max_evaluations, memory_limit=how.memory_limit, checkpoint=how.checkpoint,
+            random_state=how.random_state, n_jobs=how.n_jobs, is_labelled_later=how.with_labels,
+        )
+    )  # fmt: skip
     n_labels = result.settings["n_clusters"] or 1
     trajectory = result.trajectory if result.agreement is None else result.agreement.representative
     assert trajectory is not None
     communities = None
     if by_graph:
-        communities = stage("labels", lambda: _communities(ops, result, how))
+        with monitor.stage("labels"):
+            communities = _communities(ops, result, how)
         n_labels = int(communities.max()) + 1
     # Clusters of a consensus and of a graph do not depend on the coordinates.
     has_labels = result.agreement is not None or by_graph
     # Each sample may be a community of its own.
     n_components = how.n_components or min(n_labels, max(ops.n_samples - 1, 1))
-    geometry = stage("embedding", lambda: _embed(trajectory, n_components, how, has_labels))
+    with monitor.stage("embedding"):
+        geometry = _embed(trajectory, n_components, how, has_labels)
     labelling = None
     if result.agreement is not None:
         labelling = Labelling.of_labels(result.agreement.labels, geometry.coordinates, result.score)
@@ -163,9 +161,8 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
         score = information(ops, communities) if 1 < n_labels < ops.n_samples else math.nan
         labelling = Labelling.of_labels(communities, geometry.coordinates, score)
     elif how.with_labels:
-        labelling = stage(
-            "labels",
-            lambda: choose_labels(
+        with monitor.stage("labels"):
+            labelling = choose_labels(
                 ops,
                 geometry.coordinates,
                 n_labels,
@@ -175,9 +172,25 @@ def fit_operators(ops: OperatorSet, how: FitSettings, observe: Observer | None =
                 features=scoring.features,
                 random_state=how.random_state,
                 n_jobs=how.n_jobs,
-            ),
-        )
+                progress=monitor,
+            )
+        result = _with_labels(result, labelling, monitor)
     return Fit(result, geometry, labelling, selection)
+
+
+def _with_labels(result: SearchResult, labelling: Labelling, monitor: Monitor) -> SearchResult:
+    """Return the result of a search with the labels and the score of the fit, if it has none of its own."""
+    if result.labels is not None or result.settings["n_clusters"] is None:
+        return result
+    if result.quality in ("contrastive", None):
+        return replace(result, labels=labelling.labels)
+    # The only candidate was embedded and clustered here.
+    history = result.history.copy()
+    history["score"], history["seconds"] = (
+        labelling.score,
+        monitor.seconds_of["embedding"] + monitor.seconds_of["labels"],
+    )
+    return replace(result, labels=labelling.labels, score=labelling.score, history=history)
 
 
 def graph_of(ops: OperatorSet, result: SearchResult) -> FusedGraph:

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 
 def first_knee(values: NDArray[Any]) -> int | None:
-    """Return the index of the first knee of a curve of at least two values that are not all equal, or None."""
+    """Return the index of the first knee of a curve of at least two values, or None if there is none."""
     heights = np.asarray(values, dtype=np.float64)
+    # The range is 0 up to rounding for an identity or a rank-one walk.
+    if not np.ptp(heights) > 1e-9 * max(1.0, np.abs(heights).max()):
+        return None
     places = np.arange(len(heights)) / (len(heights) - 1)
     scaled = (heights - heights.min()) / np.ptp(heights)
     above = scaled.max() - scaled - places

@@ -1,7 +1,5 @@
 """The diffusion time: the knee of the entropy of singular values over time."""
 
-import warnings
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +11,12 @@ from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support import memory as _memory
 from .._support.arguments import LARGEST_STEPS, RandomStateLike, check_choice, check_integer
+from .._support.monitor import OutOfTimeError, ProgressLike, watch
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.threads import n_threads
-from .._support.warnings import TimeSelectionWarning
+from .._support.warnings import TimeSelectionWarning, warn_user
+from .entropy_curve import EntropyCurve
 from .knee import first_knee
 from .spectrum import eigenvalues
 
@@ -27,22 +27,13 @@ _EXACT_SAMPLES = 500
 # Bytes of the dense matrices and of one decomposition, for each entry.
 _BYTES_PER_ENTRY, _BYTES_PER_THREAD = 96, 40
 
-# Settings of the estimator: number of singular values computed explicitly, largest number of
-# Lanczos steps of each vector, and the relative change of the sum at which they stop.
-_DEFLATED = 64
-_MAX_STEPS = 16
-_TOLERANCE = 0.001
 # Number of random vectors times number of samples, by default.
 _VECTORS_TIMES_SAMPLES = 2**17
-# Times of the first round of estimates. Most knees are among them, and a time costs as many steps as
-# it is long.
-_FIRST_TIMES = range(1, 12)
-# Ratio of successive times of the following rounds.
-_GRID_RATIO = 1.3
-# Largest number of refinements around the knee; one or two suffice.
-_MAX_REFINEMENTS = 6
 # Largest number of random vectors for fewer samples than this.
 _MOST_VECTORS = 1024
+# The time if a limit ends the choice before anything is known. Knees of the 12 published sets are 7 to 14, the lower
+# quartile is 8.
+_UNKNOWN_TIME = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +47,12 @@ class TimeSelection:
     times : (max_t,) array of int
         1, 2, ..., max_t.
     entropies : (max_t,) array
-        Entropy at each time.
+        Entropy at each time. The estimator stops when the knee is certain, and a time limit may stop any method; nan
+        beyond the last evaluated time.
     method : {"exact", "spectral", "stochastic"}
         The method that was used.
     error : (max_t,) array
-        Standard error of each entropy; zeros unless the method is "stochastic".
+        Standard error of each entropy; zeros unless the method is "stochastic", and nan where entropies are nan.
     has_knee : bool
         Whether the curve has a knee.
     evaluated : (m,) array of int
@@ -81,11 +73,9 @@ class TimeSelection:
     def __repr__(self) -> str:
         """Return the time, the method and the ends of the curve."""
         knee = "" if self.has_knee else " (no knee)"
-        curve = f"entropy {self.entropies[0]:.4g} at 1, {self.entropies[self.t - 1]:.4g} at {self.t}"
-        return (
-            f"TimeSelection(t={self.t}{knee}, method={self.method!r}, {curve}, "
-            f"{self.entropies[-1]:.4g} at {self.times[-1]})"
-        )
+        shown = dict.fromkeys([1, self.t, *self.evaluated[-1:].tolist()])
+        curve = ", ".join(f"{self.entropies[time - 1]:.4g} at {time}" for time in shown)
+        return f"TimeSelection(t={self.t}{knee}, method={self.method!r}, entropy {curve})"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve with its error and the knee.
@@ -123,6 +113,8 @@ def select_time(
     n_vectors: int | None = None,
     random_state: RandomStateLike = 0,
     n_jobs: int | None = None,
+    time_limit: float | None = None,
+    progress: ProgressLike = False,
 ) -> TimeSelection:
     """Choose the diffusion time: the knee of the entropy of the singular values over time.
 
@@ -135,19 +127,23 @@ def select_time(
     method : {"auto", "exact", "spectral", "stochastic"}, default="auto"
         "exact": all singular values of the dense ``M^t``, with N^2 memory and N^3 work
         for each t. "spectral": magnitudes of eigenvalues instead of singular values, for all t from
-        one dense decomposition; for one reversible walk. "stochastic": a matrix-free estimate at
-        about fifteen times, for any N, with its error. "auto": "exact" up to N = 500 (half a
-        second), else "stochastic".
+        one dense decomposition; for one reversible walk. "stochastic": a matrix-free estimate for any
+        N, with its error, from t = 1 on until the knee is certain. "auto": "exact" up to N = 500 (half
+        a second), else "stochastic".
     view : int or None, default=None
         Member of the set that is used as M instead of the mean.
     n_vectors : int or None, default=None
         Number of random vectors of the estimator, from 2 to N (or 1,024). The error is proportional to
-        ``1 / sqrt(n_vectors N)``; None is 32 up to about 8,000 samples, ``2^18 / N`` beyond, and 8
-        from 32,000 samples on.
+        ``1 / sqrt(n_vectors N)``; None is 32 up to about 4,000 samples, ``2^17 / N`` beyond, and 2
+        from 44,000 samples on.
     random_state : int, Generator, RandomState or None, default=0
         Seed of the estimator; one seed gives one result with any number of threads.
     n_jobs : int or None, default=None
         Number of threads; None uses the number of the set. "spectral" uses one.
+    time_limit : float or None, default=None
+        Number of seconds after which the knee of the times so far is taken, or 8 if they have none.
+    progress : bool, callable or None, default=False
+        As in :func:`build_operators`.
 
     Returns
     -------
@@ -157,7 +153,7 @@ def select_time(
     Warns
     -----
     TimeSelectionWarning
-        If the curve has no knee; the time is then 1.
+        If the curve has no knee; the time is then 1. Also if the time limit ended the choice.
 
     Notes
     -----
@@ -193,11 +189,30 @@ def select_time(
     seed = check_seed(random_state)
     if method == "stochastic":
         check_integer("max_t", max_t, minimum=3, limit=max(LARGEST_STEPS // len(W), 3))
-        return _stochastic(W, max_t, n_vectors, seed, threads)
-    entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t, threads)
-    times = np.arange(1, max_t + 1)
-    t, has_knee = find_knee(entropies, stacklevel=3)
-    return TimeSelection(t, times, entropies, method, np.zeros(max_t), has_knee, times, 0)
+    times, nothing = np.arange(1, max_t + 1), np.full(max_t, np.nan)
+    curve = EntropyCurve(W, max_t, n_vectors=n_vectors, seed=seed, n_threads=threads)
+    with watch(progress, time_limit) as monitor, monitor.stage("diffusion time"):
+        try:
+            with monitor.stopping():
+                if method != "stochastic":
+                    entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t, threads)
+                    index = first_knee(entropies)
+                    t = _checked(None if index is None else index + 1, max_t)
+                    return TimeSelection(t or 1, times, entropies, method, np.zeros(max_t), t is not None, times, 0)
+                curve.explore(monitor)
+            t = _checked(curve.knee(), max_t)
+        except OutOfTimeError:
+            t = curve.knee() if len(curve.known) >= 3 else None
+            taken = min(_UNKNOWN_TIME, max_t) if t is None else t
+            message = f"time_limit: it ended the choice of the diffusion time after {len(curve.known)} times; t = {taken}"
+            warn_user(f"{message} is taken", TimeSelectionWarning)
+            if not curve.known:
+                return TimeSelection(taken, times, nothing, method, nothing, False, times[:0], 0)
+    entropies, error = curve.values()
+    evaluated = np.array(sorted(curve.known))
+    return TimeSelection(
+        t or 1, times, entropies, method, error, t is not None, evaluated, curve.n_column_steps
+    )
 
 
 def singular_entropy(singular_values: NDArray[Any]) -> float:
@@ -209,26 +224,11 @@ def singular_entropy(singular_values: NDArray[Any]) -> float:
     return float(max(0.0, -(s * np.log(s)).sum()))
 
 
-def find_knee(entropies: NDArray[np.float64], *, stacklevel: int = 2) -> tuple[int, bool]:
-    """Return the knee of a curve over 1, 2, ... and True; without a knee warn, return 1 and False."""
-    knee = _knee(entropies)
-    if knee is not None:
-        return knee, True
-    warnings.warn(
-        f"the entropy over t = 1..{len(entropies)} has no knee; t = 1 is taken",
-        TimeSelectionWarning,
-        stacklevel=stacklevel + 1,
-    )
-    return 1, False
-
-
-def _knee(entropies: NDArray[np.float64]) -> int | None:
-    # The range, by which a curve is divided, is 0 up to rounding for an identity or a rank-one walk.
-    spread = np.ptp(entropies)
-    if not spread > 1e-9 * max(1.0, np.abs(entropies).max()):
-        return None
-    knee = first_knee(entropies)
-    return None if knee is None else knee + 1
+def _checked(knee: int | None, max_t: int) -> int | None:
+    """Return a knee; warn if there is none."""
+    if knee is None:
+        warn_user(f"the entropy over t = 1..{max_t} has no knee; t = 1 is taken", TimeSelectionWarning)
+    return knee
 
 
 def _walk(ops: OperatorSet | Trajectory, view: int | None) -> Trajectory:
@@ -281,73 +281,3 @@ def _polynomial(ops: OperatorSet, weights: NDArray[np.float64], values: NDArray[
             powers = sum(power.weight * values**power.exponent for power in member.powers)
             total += weight * (member.identity_share + powers)
     return total
-
-
-def _stochastic(W: Trajectory, max_t: int, n_vectors: int, seed: int, threads: int) -> TimeSelection:
-    """Estimate at more and more times, until the knee is certain and its neighbours are known."""
-    known: dict[int, tuple[float, float]] = {}
-    column_steps = 0
-
-    def evaluate(wanted: Sequence[int]) -> None:
-        nonlocal column_steps
-        estimates = W.operators.native.singular_entropy(
-            W.weights, list(wanted), n_vectors=n_vectors, n_deflated=_DEFLATED, max_steps=_MAX_STEPS,
-            tolerance=_TOLERANCE, scale=known[1][0] if known else None, seed=seed, n_threads=threads,
-        )  # fmt: skip
-        known.update({each.time: (each.entropy, each.error) for each in estimates})
-        column_steps += sum(each.n_column_steps for each in estimates)
-
-    for wanted in _rounds(max_t):
-        evaluate(wanted)
-        if _is_certain(known, max_t):
-            break
-    for _ in range(_MAX_REFINEMENTS):
-        knee = _knee(_completed(known, max_t, at_end=0.0))
-        around = [] if knee is None else [t for t in (knee - 1, knee, knee + 1) if 1 <= t <= max_t and t not in known]
-        if not around:
-            break
-        evaluate(around)
-    last = max(known)
-    entropies, error = _interpolate(known, last)
-    # Beyond the last time any continuation has the same knee.
-    t, has_knee = find_knee(_completed(known, max_t, at_end=0.0), stacklevel=4)
-    evaluated = np.array(sorted(known))
-    return TimeSelection(t, np.arange(1, last + 1), entropies, "stochastic", error, has_knee, evaluated, column_steps)
-
-
-def _rounds(max_t: int) -> Iterator[list[int]]:
-    """Yield the times of each round of estimates: the first ones, then two at a time up to `max_t`."""
-    times = [t for t in _FIRST_TIMES if t < max_t]
-    while times[-1] < max_t:
-        following = max(times[-1] + 1, round(times[-1] * _GRID_RATIO))
-        # A time just before the last would cost as much and add nothing.
-        times.append(following if following * _GRID_RATIO <= max_t * 1.2 else max_t)
-    first = sum(t < max_t for t in _FIRST_TIMES)
-    yield times[:first]
-    yield from (times[i : i + 2] for i in range(first, len(times), 2))
-
-
-def _is_certain(known: dict[int, tuple[float, float]], max_t: int) -> bool:
-    """Return whether the knee is the same for all decreasing continuations of the curve to `max_t`."""
-    last = max(known)
-    if last == max_t:
-        return True
-    # The position of the knee grows with the value at the end, which lies between these two.
-    knees = {_knee(_completed(known, max_t, at_end=end)) for end in (0.0, known[last][0])}
-    knee = knees.pop()
-    return not knees and knee is not None and knee < last
-
-
-def _completed(known: dict[int, tuple[float, float]], max_t: int, *, at_end: float) -> NDArray[np.float64]:
-    """Return the curve up to `max_t`; its last value is `at_end` if it is not known."""
-    return _interpolate({max_t: (at_end, 0.0)} | known, max_t)[0]
-
-
-def _interpolate(known: dict[int, tuple[float, float]], max_t: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Interpolate entropies and errors at 1, ..., max_t, monotonically in the logarithm of time."""
-    from scipy.interpolate import PchipInterpolator
-
-    at = np.array(sorted(known))
-    values, errors = np.array([known[t] for t in at]).T
-    logs = np.log(np.arange(1, max_t + 1))
-    return PchipInterpolator(np.log(at), values)(logs), np.interp(logs, np.log(at), errors)

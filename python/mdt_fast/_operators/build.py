@@ -18,6 +18,7 @@ from .._graphs.scaling import ViewScaling, find_scaling
 from .._graphs.settings import ViewSettings, check_settings
 from .._graphs.views import Holes, View, check_views
 from .._support.arguments import check_choice, check_flag, check_integer
+from .._support.monitor import Monitor, ProgressLike, watch
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .given_matrices import is_single_precision
@@ -45,6 +46,7 @@ def build_operators(
     dtype: DTypeLike | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
+    progress: ProgressLike = False,
 ) -> OperatorSet:
     """Build the random-walk operators of several views of the same samples.
 
@@ -131,6 +133,9 @@ default="euclidean"
     n_jobs : int or None, default=None
         Number of threads for this call and for all uses of the result; None or -1 uses all. The
         result does not depend on it.
+    progress : bool, callable or None, default=False
+        Whether a line on the standard error shows the view, the stage and the time; None shows it on a
+        terminal. A callable receives a :class:`Progress` several times a second.
 
     Returns
     -------
@@ -156,45 +161,53 @@ default="euclidean"
     >>> mdt.build_operators({"rna": X1, "protein": X2})
     OperatorSet(100 samples, members: rna, protein; float64)
     """
-    views = check_views(Xs, holes=Holes(present, align))
-    check_choice("absent", absent, ("borrow", "stay"))
-    check_choice("zero_rows", zero_rows, ZERO_ROWS)
-    if preset is not None:
-        check_choice("preset", preset, ("published",))
-    published = preset == "published"
-    single_precision = is_single_precision(dtype, [view.data.dtype for view in views])
-    threads = n_threads(n_jobs)
-    seed = check_seed(0 if random_state is None else random_state)
-    settings = check_settings(
-        views, zero_rows, n_neighbors=n_neighbors, kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize,
-        neighbors=neighbors, metric=metric, anisotropy=anisotropy, scale=scale,
-    )  # fmt: skip
-    codes = check_batches(batches, views, settings)
-    views = without_zero_rows(views, [each.metric for each in settings], zero_rows, least=2)
-    scalings = [find_scaling(each.scale, view, each.metric) for view, each in zip(views, settings, strict=True)]
-    views = [view if each is None else each.apply(view) for view, each in zip(views, scalings, strict=True)]
-    if isinstance(joint, str):
-        check_choice("joint", joint, ("auto",))
-    is_joined = (can_join(views, settings) and not published) if isinstance(joint, str) else check_flag("joint", joint)
-    setting_of_joint = joint_settings(views, settings) if is_joined else None
-    how: dict[str, Any] = {
-        "codes": codes,
-        "published": published,
-        "single_precision": single_precision,
-        "seed": seed,
-        "n_threads": threads,
-    }
-    built = [
-        _build_view(view, setting, zero_rows, scaling, **how)
-        for view, setting, scaling in zip(views, settings, scalings, strict=True)
-    ]
-    recipe = None
-    if setting_of_joint is not None:
-        recipe = JointView.of(views, [each.metric for each in settings])
-        joined = recipe.join(views, fillers(views, [each.transition for each in built]))
-        built.append(_build_view(joined, setting_of_joint, "keep", None, **how))
-        views = [*views, joined]
-    return _assemble(built, views, joint=recipe, absent=absent, n_jobs=n_jobs)
+    with watch(progress) as monitor:
+        with monitor.stage("views"):
+            views = check_views(Xs, holes=Holes(present, align))
+            check_choice("absent", absent, ("borrow", "stay"))
+            check_choice("zero_rows", zero_rows, ZERO_ROWS)
+            if preset is not None:
+                check_choice("preset", preset, ("published",))
+            published = preset == "published"
+            single_precision = is_single_precision(dtype, [view.data.dtype for view in views])
+            threads = n_threads(n_jobs)
+            seed = check_seed(0 if random_state is None else random_state)
+            settings = check_settings(
+                views, zero_rows, n_neighbors=n_neighbors, kernel=kernel, bandwidth=bandwidth, symmetrize=symmetrize,
+                neighbors=neighbors, metric=metric, anisotropy=anisotropy, scale=scale,
+            )  # fmt: skip
+            codes = check_batches(batches, views, settings)
+            views = without_zero_rows(views, [each.metric for each in settings], zero_rows, least=2)
+            scalings = [find_scaling(each.scale, view, each.metric) for view, each in zip(views, settings, strict=True)]
+            views = [view if each is None else each.apply(view) for view, each in zip(views, scalings, strict=True)]
+            if isinstance(joint, str):
+                check_choice("joint", joint, ("auto",))
+            is_joined = (
+                (can_join(views, settings) and not published) if isinstance(joint, str) else check_flag("joint", joint)
+            )
+            setting_of_joint = joint_settings(views, settings) if is_joined else None
+        how: dict[str, Any] = {
+            "codes": codes,
+            "published": published,
+            "single_precision": single_precision,
+            "seed": seed,
+            "n_threads": threads,
+            "monitor": monitor,
+            "n_views": len(views) + is_joined,
+        }
+        built = [
+            _build_view(view, setting, zero_rows, scaling, number=v, **how)
+            for v, (view, setting, scaling) in enumerate(zip(views, settings, scalings, strict=True))
+        ]
+        recipe = None
+        if setting_of_joint is not None:
+            with monitor.stage("views", detail="joint"):
+                recipe = JointView.of(views, [each.metric for each in settings])
+                joined = recipe.join(views, fillers(views, [each.transition for each in built]))
+            built.append(_build_view(joined, setting_of_joint, "keep", None, number=len(views), **how))
+            views = [*views, joined]
+        with monitor.stage("operators", n_total=len(views), n_done=len(views)):
+            return _assemble(built, views, joint=recipe, absent=absent, n_jobs=n_jobs)
 
 
 def with_neighbors(ops: OperatorSet, n_neighbors: int) -> OperatorSet:
@@ -223,10 +236,10 @@ def with_neighbors(ops: OperatorSet, n_neighbors: int) -> OperatorSet:
         ViewSettings(count, "adaptive", "max-min", "mean", "auto", each.metric, anisotropy=1.0) for each in known
     ]
     how: dict[str, Any] = {"published": False, "single_precision": ops.dtype == np.float32, "seed": 0}
-    how["codes"] = known[0].batches
+    how |= {"codes": known[0].batches, "monitor": Monitor(False), "n_views": len(views)}
     built = [
-        _build_view(view, setting, each.zero_rows, each.scaling, n_threads=n_threads(ops.n_jobs), **how)
-        for view, setting, each in zip(views, settings, known, strict=True)
+        _build_view(view, setting, each.zero_rows, each.scaling, number=v, n_threads=n_threads(ops.n_jobs), **how)
+        for v, (view, setting, each) in enumerate(zip(views, settings, known, strict=True))
     ]
     return _assemble(built, views, joint=ops._joint, absent=ops.absent, n_jobs=ops.n_jobs)
 
@@ -264,26 +277,29 @@ def _assemble(
 
 
 def _build_view(
-    view: View, setting: ViewSettings, zero_rows: str, scaling: ViewScaling | None, *, codes: Codes | None,
-    published: bool, single_precision: bool, seed: int, n_threads: int,
+    view: View, setting: ViewSettings, zero_rows: str, scaling: ViewScaling | None, *, number: int, n_views: int,
+    codes: Codes | None, published: bool, single_precision: bool, seed: int, n_threads: int, monitor: Monitor,
 ) -> _BuiltView:  # fmt: skip
     n_others = setting.count_neighbors(view.n_samples, published)
-    graph = find_balanced(view, codes, n_others, setting.metric, setting.neighbors, seed, n_threads)
-    shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view)
-    edges = _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values)
-    how: dict[str, Any] = {"graph": edges, "kernel": shape.shape, "widths": shape.widths}
-    how |= {"diagonal": shape.diagonal, "symmetrize": setting.symmetrize, "anisotropy": setting.anisotropy}
-    how["n_threads"] = n_threads
-    try:
-        transition = _core.Transition.from_graph(single_precision=single_precision, **how)
-    except ValueError as error:
-        argument = "kernel" if callable(setting.kernel) else "anisotropy" if setting.anisotropy else view.argument
-        cause = f"{argument} ({view.name})"
-        raise ValueError(f"{cause}: {error}") from None
-    training = TrainingView.of(view, setting, graph, shape, how, zero_rows, scaling)
-    if training is not None and codes is not None:
-        training = replace(training, batches=codes)
-    return _BuiltView(transition, shape.bandwidth, graph.n_duplicates(), training)
+    part: dict[str, Any] = {"detail": view.name, "n_done": number, "n_total": n_views}
+    with monitor.stage("neighbours", **part):
+        graph = find_balanced(view, codes, n_others, setting.metric, setting.neighbors, seed, n_threads)
+    with monitor.stage("operators", **part):
+        shape = shape_kernel(setting.kernel, setting.bandwidth, graph, published, view)
+        edges = _core.CsrParts(graph.n_samples, graph.indptr, graph.indices, shape.values)
+        how: dict[str, Any] = {"graph": edges, "kernel": shape.shape, "widths": shape.widths}
+        how |= {"diagonal": shape.diagonal, "symmetrize": setting.symmetrize, "anisotropy": setting.anisotropy}
+        how["n_threads"] = n_threads
+        try:
+            transition = _core.Transition.from_graph(single_precision=single_precision, **how)
+        except ValueError as error:
+            argument = "kernel" if callable(setting.kernel) else "anisotropy" if setting.anisotropy else view.argument
+            cause = f"{argument} ({view.name})"
+            raise ValueError(f"{cause}: {error}") from None
+        training = TrainingView.of(view, setting, graph, shape, how, zero_rows, scaling)
+        if training is not None and codes is not None:
+            training = replace(training, batches=codes)
+        return _BuiltView(transition, shape.bandwidth, graph.n_duplicates(), training)
 
 
 def _of_all(bandwidth: Any, view: View) -> Any:

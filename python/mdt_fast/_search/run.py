@@ -1,7 +1,7 @@
 """One search in progress: its history, its limits, its checkpoint and its progress reports."""
 
+import math
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._support.monitor import Monitor
 from .._support.threads import n_threads
-from .._support.warnings import ConvergenceWarning
+from .._support.warnings import ConvergenceWarning, warn_user
 from .checkpoint import Checkpoint
 from .evaluation import HISTORY_DTYPE, Candidate, Evaluation, key_of
 from .problem import Problem
@@ -19,7 +20,8 @@ from .scoring import ScoringPlan
 from .stop import Stop
 
 # Candidates that are scored in one call: enough for all threads, few enough to stop soon. With a
-# checkpoint the first calls score fewer, so that a search that is killed soon gets on.
+# checkpoint or a time limit the first calls score fewer: a search that is killed soon gets on, and one that is
+# stopped soon has a candidate.
 _BATCH = 16
 
 # Names of the limits by which the core stops.
@@ -41,9 +43,9 @@ class SearchRun:
         scorer: _core.Scorer,
         checkpoint: Checkpoint,
         reporter: Reporter,
+        monitor: Monitor,
         *,
         max_evaluations: int | None,
-        time_limit: float | None,
     ) -> None:
         self.problem = problem
         self.candidates: list[Candidate] = []
@@ -53,11 +55,14 @@ class SearchRun:
         self._checkpoint = checkpoint
         self._reporter = reporter
         self._max_evaluations = max_evaluations
-        self._time_limit = time_limit
+        self._monitor = monitor
+        # Seconds of the slowest candidate, by which the time of what follows the search is estimated.
+        self._slowest = 0.0
         self._rows_by_key: dict[object, int] = {}
         self._rows: list[tuple[int, int, float, float]] = []
         self._n_unconverged = 0
-        self._batch = min(_BATCH, n_threads(problem.n_jobs)) if checkpoint.is_written else _BATCH
+        is_cautious = checkpoint.is_written or monitor.seconds_left < math.inf
+        self._batch = min(_BATCH, n_threads(problem.n_jobs)) if is_cautious else _BATCH
         # Labels of the best candidate so far: the winner is not solved again for them.
         self._best: Evaluation | None = None
 
@@ -130,21 +135,22 @@ class SearchRun:
         if self._record(evaluation):
             raise Stop("time_limit")
 
-    def labels_of(self, row: int) -> NDArray[np.int32] | None:
-        """Return the labels of a candidate, kept or computed; None without a number of clusters."""
+    def labels_of(self, row: int, *, compute: bool) -> NDArray[np.int32] | None:
+        """Return the labels of a candidate, kept or, if wanted, computed; None without a number of clusters."""
         candidate = self.candidates[row]
         if self._best is not None and self._best.key == key_of(candidate):
             return self._best.labels
+        if not compute:
+            return None
         return self._scorer.cluster(self.problem.ops.trajectory(candidate).weights)
 
     def warn_of_unconverged(self) -> None:
         """Warn if the embedding of some candidates did not reach the tolerance."""
         if self._n_unconverged:
-            warnings.warn(
+            warn_user(
                 f"search: the embeddings of {self._n_unconverged} of {len(self._rows)} candidates did not reach tol; "
                 "their scores belong to the accuracy that was reached",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _evaluations_left(self) -> int:
@@ -173,11 +179,14 @@ class SearchRun:
         is_new = self.find(evaluation.candidate) is None
         self._checkpoint.add(evaluation)
         self._append(evaluation, -1)
+        self._slowest = max(self._slowest, evaluation.seconds if is_new else 0.0)
         self._reporter.add(len(evaluation.candidate), evaluation.score, is_new=is_new)
         return self._watch([])
 
     def _seconds_left(self) -> float | None:
-        return None if self._time_limit is None else self._time_limit - self._reporter.seconds
+        """Return the time left for the search, if it is limited: that of the call less what follows the search."""
+        left = self._monitor.seconds_left
+        return None if left == math.inf else left - self._monitor.reserve * self._slowest
 
     def _append(self, evaluation: Evaluation, parent: int) -> None:
         self._rows_by_key[evaluation.key] = len(self._rows)
@@ -189,8 +198,9 @@ class SearchRun:
         for entry in entries:
             self._checkpoint.add(Evaluation(tuple(entry.sequence), entry.score, entry.seconds))
             self._reporter.add(len(entry.sequence), entry.score, is_new=True)
+            self._slowest = max(self._slowest, entry.seconds)
         self._checkpoint.write_if_due()
         self._reporter.report()
-        limit, reporter = self._time_limit, self._reporter
+        left = self._seconds_left()
         # At least one candidate is scored: without one there is no answer.
-        return limit is not None and reporter.n_evaluations > 0 and reporter.seconds >= limit
+        return left is not None and self._reporter.n_evaluations > 0 and left <= 0

@@ -14,10 +14,10 @@ from .._operators.operator_set import OperatorSet
 from .._support.arguments import LARGEST_COUNT, check_integer, check_number
 from ..quality._arguments import (
     QualityLike,
-    check_features,
     check_normalized_weights,
     check_raw_weights,
     check_with_joint,
+    double_features,
 )
 from .strategies.base import Strategy
 
@@ -131,7 +131,7 @@ class ScoringPlan:
             n_init=check_integer("n_init", n_init, minimum=1, maximum=LARGEST_COUNT),
             tol=_EMBEDDING_TOL if scoring.tol is None else check_number("tol", scoring.tol),
             view_weights=check_with_joint(check, view_weights, ops),
-            features=[] if scoring.features is None else [_double(X) for X in check_features(scoring.features, ops)],
+            features=double_features(scoring.features, ops),
         )
 
     @property
@@ -172,10 +172,3 @@ class ScoringPlan:
             ops.native, quality, clustering=clustering, view_weights=self.view_weights.tolist(), features=self.features,
             memory_budget=memory_budget, n_threads=threads,
         )  # fmt: skip
-
-
-def _double(rows: Any) -> Any:
-    """Return features in double precision."""
-    if isinstance(rows, _core.CsrParts):
-        return _core.CsrParts(rows.n_cols, rows.indptr, rows.indices, rows.values.astype(np.float64))
-    return np.require(rows, np.float64, ["C", "A"])

@@ -71,10 +71,17 @@ class ProgressBar:
         sys.stderr.flush()
         self._length = len(line)
 
-    def close(self) -> None:
-        """End the line."""
-        sys.stderr.write("\n")
+    def clear(self) -> None:
+        """Erase the line."""
+        sys.stderr.write("\r" + " " * self._length + "\r")
         sys.stderr.flush()
+        self._length = 0
+
+    def close(self) -> None:
+        """End the line, if there is one."""
+        if self._length:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
 
 
 def gauge(done: int, total: int) -> str:

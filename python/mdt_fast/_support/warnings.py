@@ -16,6 +16,10 @@ class TimeSelectionWarning(UserWarning):
     """The entropy curve has no knee, so the diffusion time is a default."""
 
 
+class TimeLimitWarning(UserWarning):
+    """A fit took longer than its time limit."""
+
+
 class ClusterSelectionWarning(UserWarning):
     """The number of clusters that was chosen is in doubt."""
 
@@ -51,5 +55,5 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 
 def _is_inner(module: str) -> bool:
-    # The methods of estimators are called through wrappers of scikit-learn.
-    return module.split(".")[0] in ("mdt_fast", "sklearn")
+    # The methods of estimators are called through wrappers of scikit-learn, and contexts end in contextlib.
+    return module.split(".")[0] in ("mdt_fast", "sklearn", "contextlib")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from .. import _core
 from .._graphs.readable import check_readable
 from .._graphs.views import Matrix, check_matrix
 from .._operators.operator_set import OperatorSet
@@ -141,3 +142,14 @@ def check_features(features: Any, ops: OperatorSet) -> list[Any]:
             raise ValueError(f"features[{v}]: expected {expected}, got shape {matrix.shape}")
         rows.append(to_parts(matrix) if sparse.issparse(matrix) else matrix)
     return rows
+
+
+def double_features(features: Any, ops: OperatorSet) -> list[Any]:
+    """Return the features of each base view in double precision, as a scorer of the core takes them; none for None."""
+    return [] if features is None else [_double(rows) for rows in check_features(features, ops)]
+
+
+def _double(rows: Any) -> Any:
+    if isinstance(rows, _core.CsrParts):
+        return _core.CsrParts(rows.n_cols, rows.indptr, rows.indices, rows.values.astype(np.float64))
+    return np.require(rows, np.float64, ["C", "A"])

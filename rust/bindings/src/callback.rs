@@ -32,9 +32,9 @@ impl Drop for WaitForEver {
 /// Calls a Python function.
 pub fn call<'py>(
     function: &Bound<'py, PyAny>,
-    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, arguments) = (function.py(), arguments.into_pyobject(function.py())?);
+    let (py, arguments) = (function.py(), arguments.into_pyobject(function.py()).map_err(Into::into)?);
     let guard = WaitForEver;
     // SAFETY: both pointers are those of live objects, and this thread holds the interpreter. The
     // function returns a new reference, or null with an exception set.

@@ -1,5 +1,6 @@
 //! Calls of the core: the GIL is released, Ctrl-C is polled, errors become exceptions.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use mdt_core::{Error, Exec};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::callback::call;
 use crate::most_threads;
 
 /// Interval at which signals are checked.
@@ -17,12 +19,34 @@ const POLL: Duration = Duration::from_millis(50);
 /// Work of fewer elementary operations ends before anybody could interrupt it.
 const SHORT: usize = 1 << 22;
 
+thread_local! {
+    /// The function that long work of this thread calls.
+    static HEARTBEAT: RefCell<Option<Py<PyAny>>> = const { RefCell::new(None) };
+}
+
+/// Let long calls of this thread call `function` at intervals, and return the function before.
+///
+/// It is called on this thread. If it raises, the work stops and the exception is raised. A search
+/// calls its `watch` instead.
+#[pyfunction]
+pub fn set_heartbeat(function: Option<Py<PyAny>>) -> Option<Py<PyAny>> {
+    HEARTBEAT.replace(function)
+}
+
+/// Calls the function of this thread. Work that the function itself starts does not call it.
+fn beat(py: Python<'_>) -> PyResult<()> {
+    let Some(function) = HEARTBEAT.take() else { return Ok(()) };
+    let answer = call(function.bind(py), ()).map(drop);
+    HEARTBEAT.set(Some(function));
+    answer
+}
+
 /// Runs `work` without the GIL on `n_threads` threads. `cost` is a rough count of its elementary
 /// operations.
 ///
 /// Long work runs on a thread pool while the calling thread polls for signals. On Ctrl-C the stop
 /// flag is set, the work returns at its next check of the flag, and the exception of the signal
-/// handler is raised.
+/// handler is raised. The heartbeat of the thread is called meanwhile.
 pub fn run<R: Send>(
     py: Python<'_>,
     n_threads: usize,
@@ -33,7 +57,17 @@ pub fn run<R: Send>(
         reserve::restore().map_err(to_exception)?;
         return py.detach(|| work(&Exec::with_threads(1))).map_err(to_exception);
     }
-    run_watched(py, n_threads, |exec, _| work(exec), |_, _| Ok(false))
+    run_watched(
+        py,
+        n_threads,
+        |exec, _| work(exec),
+        |py, stopped| {
+            if !stopped {
+                beat(py)?;
+            }
+            Ok(false)
+        },
+    )
 }
 
 /// Runs `work` as [`run`] does and calls `watch` meanwhile.

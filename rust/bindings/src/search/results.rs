@@ -1,10 +1,10 @@
 //! Results of searches: scored sequences, evaluated candidates, a clustered trajectory.
 
-use mdt_core::search::{Evaluation, Halt, Node, SearchOutcome};
-use numpy::{IntoPyArray, PyArray1};
+use mdt_core::search::{BestStart, Evaluation, Halt, Node, SearchOutcome};
+use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
 
-use crate::arrays::signed;
+use crate::arrays::{matrix, signed};
 
 /// A sequence, its score, and the seconds that the score took.
 #[pyclass(name = "ScoredSequence", module = "mdt_fast._core", frozen, get_all)]
@@ -63,6 +63,20 @@ pub struct PyEvaluated {
 impl PyEvaluated {
     pub fn new(py: Python<'_>, Evaluation { score, labels }: Evaluation) -> Self {
         Self { score: score.value, seconds: score.seconds, labels: labels.map(|labels| signed(py, labels)) }
+    }
+}
+
+/// Labels, centres and score of the best start of k-means.
+#[pyclass(name = "Labelled", module = "mdt_fast._core", frozen, get_all)]
+pub struct PyLabelled {
+    labels: Py<PyArray1<i32>>,
+    centers: Py<PyArray2<f64>>,
+    score: f64,
+}
+
+impl PyLabelled {
+    pub fn new(py: Python<'_>, BestStart { clusters, score }: BestStart, dimension: usize) -> PyResult<Self> {
+        Ok(Self { labels: signed(py, clusters.labels), centers: matrix(py, clusters.centers, dimension)?, score })
     }
 }
 

@@ -11,19 +11,19 @@ use mdt_core::search::{
 };
 use mdt_core::spectral::{EmbeddingSettings, Start};
 use mdt_core::{Error, Exec, OperatorSet, Real};
-use numpy::{Element, PyArray1, PyReadonlyArray2};
+use numpy::{Element, PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::callbacks::{answer_one, refuse_all, request};
-use super::results::{PyEvaluated, PyEvaluatedBatch, PyScoredSequence, PySearched};
+use super::results::{PyEvaluated, PyEvaluatedBatch, PyLabelled, PyScoredSequence, PySearched};
 use super::strategies::PyStrategy;
 use crate::arguments::{positive, within};
 use crate::arrays::{elements, signed};
 use crate::callback::call;
 use crate::features::OwnedRows;
 use crate::operator_set::{PyOperatorSet, trajectory};
-use crate::precision::dispatch;
+use crate::precision::{dispatch, of_type};
 use crate::quality::criterion;
 use crate::run::{run, run_watched};
 
@@ -139,10 +139,11 @@ impl PyScorer {
             self.with_evaluator(set, deadline, watch, |evaluator, exec| {
                 let members = set.members().len();
                 let found = search::search(strategy, evaluator, members, known, max_evaluations, answer, exec)?;
+                let winner = &found.nodes[found.best].sequence;
                 // A stopped search computes nothing more.
                 let labels = match found.halt {
-                    Some(Halt::Stopped) => None,
-                    _ => evaluator.labels_of(&found.nodes[found.best].sequence, exec)?,
+                    Some(Halt::Stopped) => evaluator.kept_labels(winner)?,
+                    _ => evaluator.labels_of(winner, exec)?,
                 };
                 Ok((found, labels, evaluator.unconverged()))
             })
@@ -171,6 +172,28 @@ impl PyScorer {
         let convert = |evaluation| Py::new(py, PyEvaluated::new(py, evaluation));
         let candidates = found.into_iter().map(|each| each.map(convert).transpose()).collect::<PyResult<_>>()?;
         Ok(PyEvaluatedBatch { candidates, n_unconverged })
+    }
+
+    /// Cluster coordinates by one start of k-means for each seed, and return the first of those with
+    /// the best score.
+    #[pyo3(signature = (coordinates, *, seeds, seconds, watch))]
+    fn label(
+        &self,
+        coordinates: &Bound<'_, PyAny>,
+        seeds: Vec<u64>,
+        seconds: Option<f64>,
+        watch: &Bound<'_, PyAny>,
+    ) -> PyResult<PyLabelled> {
+        let (py, deadline) = (watch.py(), deadline(seconds));
+        dispatch!(&self.operators.bind(py).get().0, set => {
+            let coordinates: PyReadonlyArray2<'_, _> = of_type(coordinates, "coordinates")?;
+            within("rows of coordinates", coordinates.shape()[0], set.n()..=set.n())?;
+            let (points, dimension) = (elements(&coordinates)?, coordinates.shape()[1]);
+            let found = self.with_evaluator(set, deadline, watch, |evaluator, exec| {
+                evaluator.best_start(points, &seeds, exec)
+            })?;
+            PyLabelled::new(py, found, dimension)
+        })
     }
 
     /// Return the labels of a trajectory given by its weights; None without a clustering.

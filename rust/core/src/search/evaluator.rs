@@ -17,6 +17,7 @@ use super::images::Images;
 use super::quality::Quality;
 use super::tree::rank;
 use super::{Score, Scorer, Sequence};
+use crate::cluster::k_means::{KMeans, KMeansSettings, k_means};
 use crate::ground::block::Block;
 use crate::ground::exec::lock;
 use crate::ground::idle::Reuse;
@@ -39,6 +40,15 @@ pub struct Evaluation {
     pub score: Score,
     /// Cluster of each point; None if the quality has no clustering or if labels were not requested.
     pub labels: Option<Vec<u32>>,
+}
+
+/// The start of k-means with the best score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BestStart {
+    /// Labels and centres.
+    pub clusters: KMeans,
+    /// The score of the labels.
+    pub score: f64,
 }
 
 /// Scores trajectories of one operator set.
@@ -106,14 +116,19 @@ impl<'a, T: Real> Evaluator<'a, T> {
     ///
     /// The labels of the best sequence so far are kept; those of any other are computed again.
     pub fn labels_of(&self, sequence: &[u16], exec: &Exec) -> Result<Option<Vec<u32>>> {
+        if let Some(kept) = self.kept_labels(sequence)? {
+            return Ok(Some(kept));
+        }
+        let candidate = Candidate::Sequence(sequence.to_vec());
+        let found = self.cluster(&candidate, &candidate.trajectory(self.set)?, exec)?;
+        found.map(|found| in_given_order(self.set, found.labels, exec)).transpose()
+    }
+
+    /// The labels of a sequence if it is the best one so far, also after a stop.
+    pub fn kept_labels(&self, sequence: &[u16]) -> Result<Option<Vec<u32>>> {
         let kept = lock(&self.best).as_ref().filter(|best| best.sequence == sequence).map(|best| best.labels.clone());
-        let labels = if kept.is_none() {
-            let candidate = Candidate::Sequence(sequence.to_vec());
-            self.cluster(&candidate, &candidate.trajectory(self.set)?, exec)?.map(|clustered| clustered.labels)
-        } else {
-            kept
-        };
-        labels.map(|labels| in_given_order(self.set, labels, exec)).transpose()
+        // The order of the points is known since the labels were made: nothing can be stopped.
+        kept.map(|labels| in_given_order(self.set, labels, &Exec::with_threads(1))).transpose()
     }
 
     /// Keeps the first sequence in the order of [`rank`], which is the answer of a search.
@@ -136,6 +151,26 @@ impl<'a, T: Real> Evaluator<'a, T> {
             let labels = labels.filter(|_| with_labels);
             Ok(Evaluation { score, labels: labels.map(|labels| in_given_order(self.set, labels, exec)).transpose()? })
         })
+    }
+
+    /// Clusters coordinates, in the given order, by one start of k-means for each seed, and returns
+    /// the first of those with the best score.
+    ///
+    /// No start is begun after the deadline, except the first.
+    pub fn best_start(&self, coordinates: &[T], seeds: &[u64], exec: &Exec) -> Result<BestStart> {
+        let Some(clustering) = self.quality.clustering() else {
+            return Err(Error::Invalid("expected a score of labels, got the contrastive loss".into()));
+        };
+        let dimension = coordinates.len() / self.set.n();
+        let name = "of the answer";
+        let starts = self.each(seeds.len(), exec, |i, exec| {
+            let settings = KMeansSettings { n_init: 1, seed: seeds[i], ..clustering.k_means.clone() };
+            let clusters = k_means(coordinates, dimension, &settings, exec)?;
+            let score = self.quality.of_labels(self.set, name, coordinates, &clusters.labels, exec)?;
+            finite(score, name).map(|score| BestStart { clusters, score })
+        })?;
+        let better = |best: BestStart, next: BestStart| if next.score > best.score { next } else { best };
+        starts.into_iter().flatten().reduce(better).ok_or(Error::Interrupted)
     }
 
     /// Evaluates candidates by `evaluate`, side by side if that is faster; None after a stop.
@@ -174,11 +209,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let name = candidate.name(self.set.members().len());
         let clustered = self.cluster(candidate, &trajectory, exec)?;
         let value = self.quality.of(&trajectory, &name, clustered.as_ref(), exec)?;
-        if !value.is_finite() {
-            let message = format!("quality: expected a finite number for the trajectory {name}, got {value}");
-            return Err(Error::Invalid(message));
-        }
-        let score = Score { value, seconds: began.elapsed().as_secs_f64() };
+        let score = Score { value: finite(value, &name)?, seconds: began.elapsed().as_secs_f64() };
         let is_unconverged = clustered.as_ref().is_some_and(|clustered| !clustered.converged);
         self.unconverged.fetch_add(usize::from(is_unconverged), Ordering::Relaxed);
         Ok(Evaluation { score, labels: clustered.map(|clustered| clustered.labels) })
@@ -230,6 +261,14 @@ impl<'a, T: Real> Evaluator<'a, T> {
         lock(&self.images).keep(sequence, &image);
         Ok(image)
     }
+}
+
+/// Returns a score of the trajectory `name` if it is finite.
+fn finite(score: f64, name: &str) -> Result<f64> {
+    if score.is_finite() {
+        return Ok(score);
+    }
+    Err(Error::Invalid(format!("quality: expected a finite number for the trajectory {name}, got {score}")))
 }
 
 impl<T: Real> Scorer for Evaluator<'_, T> {

@@ -26,7 +26,7 @@ mod strategies;
 mod tree;
 
 pub use clustering::{Clustered, Clustering};
-pub use evaluator::{Evaluation, Evaluator, Observer};
+pub use evaluator::{BestStart, Evaluation, Evaluator, Observer};
 pub use memory_plan::{CandidatePlan, plan_candidates};
 pub use quality::{Quality, ScoreFunction, ScoredView, ViewRows};
 pub use strategies::{Beam, EpsilonGreedy, Exhaustive, Mcts, RandomSequences};

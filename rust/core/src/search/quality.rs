@@ -7,6 +7,8 @@
 //! A criterion is evaluated on the rows of a walk or on features. The score of a walk does not
 //! depend on the order of the points, so walks are scored in the solver's order.
 
+use std::borrow::Cow;
+
 use super::clustering::{Clustered, Clustering};
 use crate::cluster::quality::Criterion;
 use crate::graph::neighbours::Features;
@@ -67,9 +69,7 @@ impl<T: Real> Quality<'_, T> {
         }
     }
 
-    /// The score of a trajectory; `clustered` is in the solver's order.
-    ///
-    /// Higher is better: only this function changes the sign of minimised scores.
+    /// The score of a trajectory, higher is better; `clustered` is in the solver's order.
     pub(super) fn of(
         &self,
         trajectory: &Trajectory<'_, T>,
@@ -80,21 +80,8 @@ impl<T: Real> Quality<'_, T> {
         let clustered = || clustered.ok_or_else(|| Error::Invalid("expected labels, got none".into()));
         match self {
             Self::Labels { clustering, criterion, views } => {
-                let labels = OrderedLabels::new(&clustered()?.labels, trajectory.set(), exec)?;
-                let n_labels = clustering.k_means.n_clusters;
-                let (mut average, mut unjudged) = (0.0, 0.0);
-                // A view of weight 0 does not count, whatever its score.
-                for view in views.iter().filter(|view| view.weight > 0.0) {
-                    match view.rows.score(*criterion, &labels, n_labels, exec)? {
-                        Some(score) => average += view.weight * score,
-                        None => unjudged += view.weight,
-                    }
-                }
-                if unjudged > 0.0 {
-                    // Other views have the weight of views that cannot judge; the least score if none can.
-                    average = if unjudged < 1.0 - SMALL_WEIGHT { average / (1.0 - unjudged) } else { 0.0 };
-                }
-                Ok(if criterion.is_minimised() { -average } else { average })
+                let labels = OrderedLabels::of_solver(&clustered()?.labels, trajectory.set(), exec)?;
+                average(*criterion, views, &labels, clustering.k_means.n_clusters, exec)
             }
             Self::Function { function, .. } => {
                 function(name, &clustered()?.clone().in_given_order(trajectory.set(), exec)?)
@@ -105,20 +92,66 @@ impl<T: Real> Quality<'_, T> {
             }
         }
     }
+
+    /// The score of labels in the given order; higher is better.
+    pub(super) fn of_labels(
+        &self,
+        set: &OperatorSet<T>,
+        name: &str,
+        coordinates: &[T],
+        labels: &[u32],
+        exec: &Exec,
+    ) -> Result<f64> {
+        match self {
+            Self::Labels { clustering, criterion, views } => {
+                let labels = OrderedLabels { set, of_walks: labels, of_features: Cow::Borrowed(labels) };
+                average(*criterion, views, &labels, clustering.k_means.n_clusters, exec)
+            }
+            Self::Function { function, .. } => {
+                let (coordinates, labels) = (coordinates.to_vec(), labels.to_vec());
+                function(name, &Clustered { coordinates, labels, converged: true })
+            }
+            Self::Contrastive(_) => Err(Error::Invalid("expected a score of labels, got the contrastive loss".into())),
+        }
+    }
 }
 
-/// Labels in the solver's order, for walks, and in the given order, for features.
+/// The average of a criterion over the views; higher is better.
+fn average<T: Real>(
+    criterion: Criterion,
+    views: &[ScoredView<'_>],
+    labels: &OrderedLabels<'_, T>,
+    n_labels: usize,
+    exec: &Exec,
+) -> Result<f64> {
+    let (mut average, mut unjudged) = (0.0, 0.0);
+    // A view of weight 0 does not count, whatever its score.
+    for view in views.iter().filter(|view| view.weight > 0.0) {
+        match view.rows.score(criterion, labels, n_labels, exec)? {
+            Some(score) => average += view.weight * score,
+            None => unjudged += view.weight,
+        }
+    }
+    if unjudged > 0.0 {
+        // Other views have the weight of views that cannot judge; the least score if none can.
+        average = if unjudged < 1.0 - SMALL_WEIGHT { average / (1.0 - unjudged) } else { 0.0 };
+    }
+    // Only this line changes the sign of minimised scores.
+    Ok(if criterion.is_minimised() { -average } else { average })
+}
+
+/// Labels in the order of a set, for its walks, and in the given order, for features.
 struct OrderedLabels<'a, T> {
-    /// The operator set in the solver's order.
     set: &'a OperatorSet<T>,
-    solver_order: &'a [u32],
-    given_order: Vec<u32>,
+    of_walks: &'a [u32],
+    of_features: Cow<'a, [u32]>,
 }
 
 impl<'a, T: Real> OrderedLabels<'a, T> {
-    fn new(solver_order: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
-        let given_order = in_given_order(set, solver_order.to_vec(), exec)?;
-        Ok(Self { set: in_cache_order(set, exec)?, solver_order, given_order })
+    /// Labels in the solver's order.
+    fn of_solver(labels: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
+        let of_features = Cow::Owned(in_given_order(set, labels.to_vec(), exec)?);
+        Ok(Self { set: in_cache_order(set, exec)?, of_walks: labels, of_features })
     }
 }
 
@@ -149,14 +182,14 @@ impl ViewRows<'_> {
             Self::Walk(walk) => {
                 let Some((rows, points)) = labels.set.present(walk, exec)? else {
                     let rows = Features::Sparse(labels.set.walks()[walk].matrix());
-                    return criterion.of(rows, labels.solver_order, n_labels, exec).map(Some);
+                    return criterion.of(rows, labels.of_walks, n_labels, exec).map(Some);
                 };
-                let Some((labels, n_labels)) = labels_of(&points, labels.solver_order, n_labels) else {
+                let Some((labels, n_labels)) = labels_of(&points, labels.of_walks, n_labels) else {
                     return Ok(None);
                 };
                 criterion.of(Features::Sparse(rows), &labels, n_labels, exec).map(Some)
             }
-            Self::Features(rows) => criterion.of(rows, &labels.given_order, n_labels, exec).map(Some),
+            Self::Features(rows) => criterion.of(rows, &labels.of_features, n_labels, exec).map(Some),
         }
     }
 }
