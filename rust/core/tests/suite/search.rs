@@ -321,6 +321,8 @@ fn labels_of_a_sequence_are_those_of_its_trajectory() {
     assert_eq!(evaluator.labels_of(&best, &exec).unwrap(), Some(expected(&best)));
     let other = &found.nodes.iter().find(|node| node.sequence != best).unwrap().sequence;
     assert_eq!(evaluator.labels_of(other, &exec).unwrap(), Some(expected(other)));
+    assert_eq!(evaluator.kept_labels(&best).unwrap(), Some(expected(&best)));
+    assert_eq!(evaluator.kept_labels(other).unwrap(), None);
 
     let scored =
         |with_labels| evaluator.score_weights(&[vec![0.5, 0.5]], with_labels, &exec).unwrap().remove(0).unwrap();
