@@ -215,7 +215,8 @@ def test_disconnected_graphs():
     assert abs(exact.t - estimated.t) <= 1
     # Four parts, each with a singular value near 1 at any time.
     assert exact.entropies[-1] > 2
-    np.testing.assert_allclose(estimated.entropies[-1], exact.entropies[-1], rtol=0.05)
+    last = estimated.evaluated[-1] - 1
+    np.testing.assert_allclose(estimated.entropies[last], exact.entropies[last], rtol=0.05)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -370,3 +371,28 @@ def test_estimated_knee_of_the_larger_sets(name):
     for seed in range(5):
         estimated = mdt.select_time(published_operators(name), method="stochastic", random_state=seed)
         assert abs(estimated.t - knee) <= 1
+
+
+def test_the_estimate_stops_once_the_knee_is_certain():
+    """The curve ends soon after the knee, and what follows could not move it."""
+    ops = mdt.build_operators(mdt.datasets.make_multiview_blobs(800, n_clusters=5, random_state=0).views)
+    exact = mdt.select_time(ops, method="exact")
+    estimated = mdt.select_time(ops, method="stochastic")
+    last = estimated.evaluated[-1]
+    assert exact.t - 1 <= estimated.t <= exact.t + 1
+    assert estimated.t < last < 50
+    np.testing.assert_array_equal(np.isnan(estimated.entropies), estimated.times > last)
+    np.testing.assert_array_equal(np.isnan(estimated.error), estimated.times > last)
+    for end in (0.0, exact.entropies[last - 1]):
+        continued = np.append(exact.entropies[:last], np.linspace(exact.entropies[last - 1], end, 50 - last))
+        assert abs(first_knee(continued) + 1 - exact.t) <= 1
+
+
+def test_more_clusters_than_computed_singular_values():
+    """An entropy that grows shows that the basis is too small; it is enlarged."""
+    data = mdt.datasets.make_multiview_blobs(1000, n_features=20, n_clusters=100, cluster_std=4, random_state=1)
+    ops = mdt.build_operators(data.views)
+    exact, estimated = mdt.select_time(ops, method="exact"), mdt.select_time(ops, method="stochastic")
+    assert abs(exact.t - estimated.t) <= 1
+    at = estimated.evaluated - 1
+    assert np.abs(estimated.entropies - exact.entropies)[at].max() < 0.03 * exact.entropies[0]

@@ -196,6 +196,7 @@ def select_time(
             with monitor.stopping():
                 if method != "stochastic":
                     entropies = _spectral(W, max_t) if method == "spectral" else _exact(W, max_t, threads)
+                    monitor.note(n_done=max_t)
                     index = first_knee(entropies)
                     t = _checked(None if index is None else index + 1, max_t)
                     return TimeSelection(t or 1, times, entropies, method, np.zeros(max_t), t is not None, times, 0)
@@ -204,15 +205,15 @@ def select_time(
         except OutOfTimeError:
             t = curve.knee() if len(curve.known) >= 3 else None
             taken = min(_UNKNOWN_TIME, max_t) if t is None else t
-            message = f"time_limit: it ended the choice of the diffusion time after {len(curve.known)} times; t = {taken}"
+            message = (
+                f"time_limit: it ended the choice of the diffusion time after {len(curve.known)} times; t = {taken}"
+            )
             warn_user(f"{message} is taken", TimeSelectionWarning)
             if not curve.known:
                 return TimeSelection(taken, times, nothing, method, nothing, False, times[:0], 0)
     entropies, error = curve.values()
     evaluated = np.array(sorted(curve.known))
-    return TimeSelection(
-        t or 1, times, entropies, method, error, t is not None, evaluated, curve.n_column_steps
-    )
+    return TimeSelection(t or 1, times, entropies, method, error, t is not None, evaluated, curve.n_column_steps)
 
 
 def singular_entropy(singular_values: NDArray[Any]) -> float:

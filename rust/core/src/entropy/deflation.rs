@@ -42,13 +42,13 @@ impl<T: Real> Deflation<T> {
         if cols == 0 {
             return Ok(Self { basis: TallBlock::empty() });
         }
+        if cols == walk.n() {
+            let mut unit = TallBlock::zeros(cols, cols)?;
+            (0..cols).for_each(|i| unit[i * cols + i] = T::ONE);
+            return Ok(Self { basis: unit });
+        }
         let power = walk.power(first.max(LEAST_POWER));
         let mut sketch = random_signs::<T>(walk.n(), cols, seed, SKETCH_KEY)?;
-        if cols == walk.n() {
-            // Random signs in a tiny space could be dependent: take the whole space.
-            sketch.fill(T::ZERO);
-            (0..cols).for_each(|i| sketch[i * cols + i] = T::ONE);
-        }
         for direction in [Direction::Forward, Direction::Transposed] {
             let reached = image(&power, sketch.view(), direction, exec)?;
             sketch = range_basis(reached.view(), exec)?;
