@@ -395,4 +395,4 @@ def test_more_clusters_than_computed_singular_values():
     exact, estimated = mdt.select_time(ops, method="exact"), mdt.select_time(ops, method="stochastic")
     assert abs(exact.t - estimated.t) <= 1
     at = estimated.evaluated - 1
-    assert np.abs(estimated.entropies - exact.entropies)[at].max() < 0.03 * exact.entropies[0]
+    assert np.abs(estimated.entropies - exact.entropies)[at].max() < 0.05 * exact.entropies[0]
