@@ -145,7 +145,13 @@ impl<E: Real> Cloud<E> {
     /// Squared distance of two points, symmetric to the last bit.
     #[inline(always)]
     pub fn squared_distance(&self, i: u32, j: u32) -> E {
-        squared_distance(self.row(i), self.row(j))
+        self.squared_distance_to(i, self, j)
+    }
+
+    /// Squared distance of point `i` from point `j` of another cloud.
+    #[inline(always)]
+    pub fn squared_distance_to(&self, i: u32, others: &Self, j: u32) -> E {
+        squared_distance(self.row(i), others.row(j))
     }
 }
 

@@ -86,6 +86,8 @@ fn confirm_simd<S: pulp::Simd, E: Real>(
     // As `Vec::retain`, but inlined: a separate function would not use wide vectors.
     let mut kept = 0;
     for i in 0..pairs.len() {
+        let (ahead, _) = pairs[(i + PREFETCH_AHEAD).min(pairs.len() - 1)];
+        graph.prefetch(ahead);
         let (point, other) = pairs[i];
         if point != other && !graph.has(point, other) {
             pairs[kept] = pairs[i];
@@ -168,23 +170,47 @@ fn compare_simd<S: pulp::Simd, E: Real>(
     let norms = &columns.norms()[there.clone()];
     let lines = rows.multiply(rows.len(), columns, there.clone(), values).chunks_exact(there.len());
     for (row, (line, nearest)) in lines.zip(nearest).enumerate() {
-        nearest.offer(line, norms, there.start, spare);
-        if !reverse_thresholds.is_empty() {
-            search_reverse(line, rows.norms()[row], &reverse_thresholds[there.clone()], |i| {
-                reverse_pairs.push((row as u32, (there.start + i) as u32));
-            });
+        if reverse_thresholds.is_empty() {
+            nearest.offer(line, norms, there.start, spare);
+            continue;
         }
+        let (norm, thresholds) = (rows.norms()[row], &reverse_thresholds[there.clone()]);
+        let mut found = Found { row: row as u32, nearest, reverse_pairs };
+        // Groups of known length use vector instructions.
+        let (values, values_rest) = line.as_chunks::<GROUP_SIZE>();
+        let (norms, norms_rest) = norms.as_chunks::<GROUP_SIZE>();
+        let (thresholds, thresholds_rest) = thresholds.as_chunks::<GROUP_SIZE>();
+        for (group, ((values, norms), thresholds)) in values.iter().zip(norms).zip(thresholds).enumerate() {
+            found.offer(values, norms, norm, thresholds, there.start + group * GROUP_SIZE);
+        }
+        found.offer(values_rest, norms_rest, norm, thresholds_rest, there.start + values.len() * GROUP_SIZE);
     }
 }
 
-/// Visits the values that are below their threshold after addition of the norm.
-#[inline(always)]
-fn search_reverse<E: Real>(values: &[E], norm: E, thresholds: &[E], mut visit: impl FnMut(usize)) {
-    for (group, (values, thresholds)) in values.chunks(GROUP_SIZE).zip(thresholds.chunks(GROUP_SIZE)).enumerate() {
-        if values.iter().zip(thresholds).fold(0, |any, (&value, &threshold)| any | u8::from(value + norm < threshold))
-            != 0
-        {
-            for_each_place(values.len(), |i| values[i] + norm < thresholds[i], |i| visit(group * GROUP_SIZE + i));
+/// What one row finds in both directions.
+struct Found<'a, E> {
+    row: u32,
+    nearest: &'a mut Smallest<E>,
+    reverse_pairs: &'a mut Vec<(u32, u32)>,
+}
+
+impl<E: Real> Found<'_, E> {
+    /// Offers a group of at most [`GROUP_SIZE`] columns from `first` on; `norm` is that of the row.
+    #[inline(always)]
+    fn offer(&mut self, values: &[E], norms: &[E], norm: E, thresholds: &[E], first: usize) {
+        let threshold = self.nearest.threshold();
+        let mut any = 0;
+        for i in 0..values.len() {
+            any |= u8::from(values[i] + norms[i] <= threshold) | u8::from(values[i] + norm < thresholds[i]);
+        }
+        // Most groups fail as a whole.
+        if any != 0 {
+            self.nearest.keep(values, norms, first);
+            for_each_place(
+                values.len(),
+                |i| values[i] + norm < thresholds[i],
+                |i| self.reverse_pairs.push((self.row, (first + i) as u32)),
+            );
         }
     }
 }

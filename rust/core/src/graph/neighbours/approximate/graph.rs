@@ -5,6 +5,7 @@
 //! the number of threads.
 
 use crate::ground::memory;
+use crate::ground::prefetch::prefetch;
 use crate::{Exec, Real, Result};
 
 /// Rows that one thread updates at a time.
@@ -76,6 +77,12 @@ impl<E: Real> Graph<E> {
 
     pub fn row(&self, i: u32) -> &[Entry<E>] {
         &self.entries[i as usize * self.width..(i as usize + 1) * self.width]
+    }
+
+    /// Prefetches a row.
+    #[inline(always)]
+    pub fn prefetch(&self, i: u32) {
+        prefetch(&self.entries, i as usize * self.width, self.width);
     }
 
     /// True if the graph has this neighbour.

@@ -73,8 +73,15 @@ impl<E: Real> Smallest<E> {
         self.threshold = *spare.select_nth_unstable_by(self.count - 1, order).1;
     }
 
+    /// Values above this are excluded.
     #[inline(always)]
-    fn keep(&mut self, values: &[E], more: &[E], first: usize) {
+    pub fn threshold(&self) -> E {
+        self.threshold
+    }
+
+    /// Keeps the values of a group, at most [`GROUP_SIZE`], that are not above the threshold.
+    #[inline(always)]
+    pub fn keep(&mut self, values: &[E], more: &[E], first: usize) {
         let (threshold, kept) = (self.threshold, &mut self.kept);
         for_each_place(
             values.len(),
@@ -98,12 +105,19 @@ impl<E: Real> Smallest<E> {
 }
 
 /// Calls `visit` for the indices below `count`, at most [`GROUP_SIZE`], that pass a test.
+///
+/// One byte for each test: for a whole group of known length these are a few vector instructions. A
+/// word of bits would take as many shifts as tests.
 #[inline(always)]
 pub(super) fn for_each_place(count: usize, passes: impl Fn(usize) -> bool, mut visit: impl FnMut(usize)) {
-    let mut passed = (0..count).fold(0_u32, |passed, i| passed | u32::from(passes(i)) << i);
-    while passed != 0 {
-        visit(passed.trailing_zeros() as usize);
-        passed &= passed - 1;
+    let mut passed = [0_u8; GROUP_SIZE];
+    passed[..count].iter_mut().enumerate().for_each(|(i, passed)| *passed = u8::from(passes(i)));
+    for (word, bytes) in passed.as_chunks::<8>().0.iter().enumerate() {
+        let mut bits = u64::from_le_bytes(*bytes);
+        while bits != 0 {
+            visit(8 * word + bits.trailing_zeros() as usize / 8);
+            bits &= bits - 1;
+        }
     }
 }
 
