@@ -11,7 +11,7 @@ _ENTRIES_PER_NEIGHBOR = 1.6
 # Sequences of the planned beam search: width 2, 12 steps.
 _PLANNED_SEQUENCES = 2 * 12
 # Bytes kept for longer sequences by default.
-_KEPT = 2**30
+_KEPT = 2**29
 
 
 def plan_search(

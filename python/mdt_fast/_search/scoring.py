@@ -56,7 +56,7 @@ class Scoring:
         Error of distances between embedded samples, relative to the largest singular value of a
         coordinate. None is 1e-3, or `tol` of the estimator. Unlike `tol` of :func:`embed`, it does
         not bound coordinates that are too small to change labels.
-    memory_budget : int, default=2**30
+    memory_budget : int, default=2**29
         Bytes that may be kept to make longer sequences cheaper. It changes the time, never the
         result.
     """
@@ -66,7 +66,7 @@ class Scoring:
     n_components: int | None = None
     n_init: int | None = None
     tol: float | None = None
-    memory_budget: int = 2**30
+    memory_budget: int = 2**29
 
     @classmethod
     def of(cls, quality: Any) -> Scoring:

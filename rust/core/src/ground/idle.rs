@@ -1,4 +1,4 @@
-//! Memory of dropped blocks, kept for later ones. Up to 128 MB are kept, and 1 GB while a [`Reuse`]
+//! Memory of dropped blocks, kept for later ones. Up to 128 MB are kept, and 512 MB while a [`Reuse`]
 //! exists.
 
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use memmap2::MmapMut;
 
 /// Most bytes kept for later blocks while a [`Reuse`] exists.
-const IDLE_BYTES: usize = 1 << 30;
+const IDLE_BYTES: usize = 1 << 29;
 
 /// Most bytes kept at other times: enough for blocks of a few ten thousand rows.
 const RESTING_BYTES: usize = 128 << 20;
