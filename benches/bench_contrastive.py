@@ -4,11 +4,11 @@
     python benches/bench_contrastive.py --sets confirm
     python benches/bench_contrastive.py --scale 10000 100000
 
-`--sets` reads the sets of `quality_sets.py` with more than 736 samples (smaller ones always have exact losses) and the
-manifolds. The excess is that of the exact loss over the loss of exact gradients and 40 steps, as a share of the
-improvement from equal weights. The accuracy is that of ten neighbours in two coordinates, five folds. `--scale` times the
-stages of `MDT(2).fit`. Exact gradients of up to 10,000 samples are timed once and multiplied by the 41 evaluations of the
-former default.
+`--sets` reads the sets of `quality_sets.py` with more than 736 samples (smaller ones always have exact losses) and
+the manifolds. The excess is that of the exact loss over the loss of exact gradients and 40 steps, as a share of the
+improvement from equal weights. The accuracy is that of ten neighbours in two coordinates, five folds. `--scale`
+times the stages of `MDT(2).fit`. Exact gradients of up to 10,000 samples are timed once and multiplied by the 41
+evaluations of the former default.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from quality_sets import SETS, Data
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
-from timing import print_table
 
 import mdt_fast as mdt
 from mdt_fast._estimators.pipeline import FitSettings, fit_operators
+from quality_sets import SETS, Data
+from timing import print_table
 
 EXACT = mdt.strategies.Contrastive(batch_size=None, tol=0.0)
 FEWEST_SAMPLES, MOST_SAMPLES = 737, 6000
@@ -36,15 +36,15 @@ MANIFOLDS: dict[str, tuple[str, Callable[[], Any]]] = {
 }
 
 
-def load_sets(half: str) -> Iterator[tuple[str, list[np.ndarray], np.ndarray | None]]:
+def load_sets(half: str, only: list[str] | None) -> Iterator[tuple[str, list[np.ndarray], np.ndarray | None]]:
     """Yield name, views and classes; manifolds have no classes."""
     for name, each in SETS.items():
-        if each.half == half:
+        if each.half == half and (not only or name in only):
             views, classes = each.load()
             if FEWEST_SAMPLES <= len(classes) <= MOST_SAMPLES:
                 yield name, views, classes
     for name, (own_half, make) in MANIFOLDS.items():
-        if own_half == half:
+        if own_half == half and (not only or name in only):
             yield name, make().views, None
 
 
@@ -143,11 +143,7 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.sets:
-        rows = [
-            compare(name, views, classes, given.seeds)
-            for name, views, classes in load_sets(given.sets)
-            if not given.only or name in given.only
-        ]
+        rows = [compare(*each, given.seeds) for each in load_sets(given.sets, given.only)]
         print_table(
             ["set", "N", "views", "t", "gain", "exact CPU s", "default CPU s", "ratio", "evaluations", "largest excess",
              "10-NN equal", "10-NN exact", "10-NN default"], rows,

@@ -228,8 +228,8 @@ fn dense_estimate<T: Real>(set: &OperatorSet<T>, weights: &[f64], view_weights: 
     let w = crate::oracle::trajectory(&crate::oracle::steps(&walks, set.members(), weights));
     let others = (n - 1) as f64;
     let mut sum = 0.0;
-    for i in 0..n {
-        let image = |c: usize| (0..n).map(|k| w[i][k] * probes[k * cols + c].to_f64()).sum::<f64>();
+    for (i, row) in w.iter().enumerate() {
+        let image = |c: usize| (0..n).map(|k| row[k] * probes[k * cols + c].to_f64()).sum::<f64>();
         let images: Vec<f64> = (0..cols).map(image).collect();
         let along = |j: usize| images.iter().zip(&probes[j * cols..]).map(|(a, b)| a * b.to_f64()).sum::<f64>();
         for (walk, weight) in set.walks().iter().zip(view_weights) {
