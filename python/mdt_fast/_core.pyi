@@ -17,9 +17,10 @@ __all__ = [
     "Evaluated", "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Labelled", "Mcts", "Member", "NeighborTable",
     "OperatorSet", "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
-    "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed", "embed_chains",
-    "embed_cross_diffusion", "embed_multiview", "k_means", "knn", "knn_approximate", "most_threads", "plan_candidates",
-    "power_values", "score_labels", "set_heartbeat", "solver_bytes",
+    "contrastive_probes", "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed",
+    "embed_chains", "embed_cross_diffusion", "embed_multiview", "estimate_contrastive", "k_means", "knn",
+    "knn_approximate", "most_threads", "plan_candidates", "power_values", "score_labels", "set_heartbeat",
+    "solver_bytes",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -429,6 +430,12 @@ def contrastive(
     include_self: bool,
     gradient: bool,
     n_threads: int,
+) -> ContrastiveLoss: ...
+def contrastive_probes(
+    operators: OperatorSet, weights: _Float64, view_weights: _Float64, *, n_signs: int, seed: int, n_threads: int
+) -> _Floats: ...
+def estimate_contrastive(
+    operators: OperatorSet, weights: _Float64, view_weights: _Float64, probes: _Floats, *, n_threads: int
 ) -> ContrastiveLoss: ...
 
 # Searches.

@@ -283,7 +283,7 @@ GENERATORS: dict[str, Generator] = {
     "align": _align, "alpha": _unit, "available": _package_list,
     "anisotropy": per_view(picks(0.0, 0.5, 1.0, 1, 3.0, 1e-300)), "answer": picks("any", "last"), "ax": _axes,
     "bandwidth": per_view(picks("max-min", "max-min", 1.0, 1e-3, 1e3, 1e-300, 1e300, largest)),
-    "batch_size": counts(1, 20, None), "batches": _batches,
+    "batch_size": counts(1, 20, None, "auto"), "batches": _batches,
     "by_search": picks({0: [0.5, 0.6], 1: [0.7]}, {0: [0.1]}, {0: [1, 2, 3]}),
     "cells": picks({}), "center_box": picks((-10.0, 10.0), (0, 1), (0.0, 0.0), [-1, 1]), "checkpoint": picks(None),
     "cluster_std": picks(1.0, 0.0, [1.0, 2.0], 1e300), "cmap": picks("Blues", "viridis"), "colorbar": _flag,

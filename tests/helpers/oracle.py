@@ -252,6 +252,29 @@ def contrastive_gradient(members, weights, Ps, **options):
     return gradient
 
 
+def contrastive_trace(Ps, view_weights=None):
+    """The weighted number of neighbours of each sample, and H of the linear part of the loss."""
+    view_weights = [1 / len(Ps)] * len(Ps) if view_weights is None else view_weights
+    H = sum(w * (P != 0) for w, P in zip(view_weights, Ps, strict=True)).astype(float)
+    np.fill_diagonal(H, 0.0)
+    degrees = H.sum(axis=1)
+    return degrees, H + np.diag(degrees / (len(H) - 1))
+
+
+def contrastive_estimate(W, Ps, probes, view_weights=None):
+    """sum_i d_i (log(N - 1) + 1 / (N - 1)) - sum_c z_c^T H^T W z_c, with the probes z_c."""
+    degrees, H = contrastive_trace(Ps, view_weights)
+    n = len(W)
+    return degrees.sum() * (np.log(n - 1) + 1 / (n - 1)) - np.sum((H @ probes) * (W @ probes))
+
+
+def contrastive_remainder(W, Ps, view_weights=None):
+    """Bound of the loss minus its linear part."""
+    degrees, _ = contrastive_trace(Ps, view_weights)
+    squares, others = (W**2).sum(axis=1) - np.diag(W) ** 2, len(W) - 1
+    return np.sum(degrees * np.maximum(0.72 * squares, 1.5 / others)) / others
+
+
 def prune(W, prune_below=0.0, top=None):
     """Drop entries below the threshold, keep the `top` largest of each row, rescale rows to sum 1.
 

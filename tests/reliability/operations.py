@@ -106,7 +106,7 @@ def _searches() -> list[Operation]:
         "RandomSequences(2 * 10**7)": (500, s.RandomSequences(2 * 10**7)),
         "RandomWeights(500)": (5000, s.RandomWeights(500)),
         "Consensus(128)": (5000, s.Consensus(128)),
-        "Contrastive": (3000, s.Contrastive(steps=400)),
+        "Contrastive": (3000, s.Contrastive(steps=400, batch_size=None, tol=0.0)),
         "Direct(1000)": (3000, s.Direct(1000)),
         "CMA(1000)": (3000, s.CMA(1000)),
     }

@@ -52,7 +52,8 @@ def prepare(name):
         ops = operators(60_000)
         return lambda: mdt.quality.contrastive_loss(ops, ops.trajectory([0, 1] * 6))
     ops = operators(30_000)
-    return lambda: mdt.search(ops, None, strategy="contrastive", t=6)
+    long = mdt.strategies.Contrastive(steps=10**6, tol=0.0)
+    return lambda: mdt.search(ops, None, strategy=long, t=6)
 
 
 call, wait = prepare(sys.argv[1]), float(sys.argv[2])

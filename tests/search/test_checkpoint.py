@@ -452,7 +452,7 @@ KILLED = """
         "mcts": (60, {"strategy": MCTS(playouts=40, max_steps=6), "quality": quality}),
         "direct": (60, {"strategy": Direct(evaluations=40), "t": 3, "quality": quality}),
         "native beam": (400 * work, {"strategy": Beam(width=4, max_steps=30)}),
-        "contrastive": (400, {"strategy": Contrastive(steps=40 * work), "t": 6}),
+        "contrastive": (400, {"strategy": Contrastive(steps=40 * work, tol=0.0), "t": 6}),
     }
     n, options = cases[case]
     ops = operators(n, 3)

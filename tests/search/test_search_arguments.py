@@ -126,6 +126,8 @@ WRONG_OPTIONS = [
     ("Contrastive", "learning_rate", np.inf, ValueError, ["inf"]),
     ("Contrastive", "steps", 0, ValueError, [number(0)]),
     ("Contrastive", "batch_size", 0, ValueError, [number(0)]),
+    ("Contrastive", "batch_size", "all", ValueError, ["an integer, 'auto' or None", "'all'"]),
+    ("Contrastive", "tol", -1.0, ValueError, [number(-1)]),
 ]
 # Probabilities of two members at two steps, exception, fragments of the message.
 WRONG_PROBABILITIES = [

@@ -41,7 +41,7 @@ LONG = {
     "convex": {"strategy": RandomWeights(n=10**5), "t": 20},
     "direct": {"strategy": Direct(evaluations=10**5), "t": 3},
     "cma": {"strategy": CMA(evaluations=10**5), "t": 3},
-    "contrastive": {"strategy": Contrastive(steps=10**6), "t": 3},
+    "contrastive": {"strategy": Contrastive(steps=10**6, tol=0.0), "t": 3},
 }
 
 
@@ -278,7 +278,7 @@ INTERRUPTED = """
     [
         "strategy=mdt.strategies.Beam(max_steps=3000)",
         "strategy=mdt.strategies.MCTS(playouts=10**6, max_steps=300)",
-        "strategy=mdt.strategies.Contrastive(steps=10**6), t=8",
+        "strategy=mdt.strategies.Contrastive(steps=10**6, tol=0.0), t=8",
         "strategy=mdt.strategies.Direct(evaluations=10**6), t=8",
         "strategy=[0, 1] * 20_000",
     ],

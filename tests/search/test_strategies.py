@@ -42,7 +42,7 @@ REGISTERED = {
     "convex": (RandomWeights, {"n": 1}),
     "direct": (Direct, {"evaluations": 100}),
     "cma": (CMA, {"evaluations": 100}),
-    "contrastive": (Contrastive, {"learning_rate": 0.8, "steps": 40, "batch_size": None}),
+    "contrastive": (Contrastive, {"learning_rate": 0.8, "steps": 40, "batch_size": "auto", "tol": 1e-4}),
     "mean": (Mean, {}),
     "consensus": (Consensus, {"trajectories": 128, "kept": 0.25}),
     "auto": (Consensus, {"trajectories": 128, "kept": 0.25}),

@@ -7,6 +7,7 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.searches import K, assert_consistent, assert_same, composed, search, sequences_of, tiny
+from mdt_fast._search.strategies import contrastive
 from mdt_fast.strategies import CMA, Contrastive, Direct, Given, Mean, RandomWeights
 
 
@@ -169,6 +170,21 @@ class TestContrastive:
         assert gains[2] > 0.95 * gains[1]
         assert gains[3] > 0.95 * gains[2]
 
+    def test_ends_when_converged(self):
+        ops = tiny(2, 30)
+        whole = search(ops, None, strategy=Contrastive(tol=0.0), t=3)
+        found = search(ops, None, strategy="contrastive", t=3)
+        assert whole.n_evaluations == 41
+        assert found.n_evaluations < 25
+        assert found.converged is True
+        # The first iterates are the same, and the end costs less than the tolerance times a few.
+        np.testing.assert_array_equal(found.history["score"], whole.history["score"][: found.n_evaluations])
+        start = whole.history["score"][0]
+        assert whole.score - found.score < 5e-4 * (whole.score - start)
+
+    def test_one_member_needs_one_evaluation(self):
+        assert search(tiny(n_views=1), None, strategy="contrastive", t=2).n_evaluations == 1
+
     def test_batches_of_rows(self):
         ops = tiny(4, 60)
         strategy = Contrastive(learning_rate=0.2, steps=60, batch_size=16)
@@ -178,3 +194,55 @@ class TestContrastive:
             assert mdt.quality.contrastive_loss(ops, res.trajectory) < start
         np.testing.assert_array_equal(first.trajectory.weights, again.trajectory.weights)
         assert not np.array_equal(first.trajectory.weights, other.trajectory.weights)
+
+
+class TestContrastiveEstimates:
+    """More samples than columns of signs: losses are estimated."""
+
+    @pytest.fixture
+    def ops(self):
+        rng = np.random.default_rng(0)
+        classes = np.arange(900) % 4
+        X = 2 * np.eye(4)[classes] + rng.normal(size=(900, 4))
+        return mdt.build_operators([X, X + 1.5 * rng.normal(size=X.shape)])
+
+    def test_finds_the_weights_of_exact_losses(self, ops):
+        exact = search(ops, None, strategy=Contrastive(batch_size=None, tol=0.0), t=5)
+        start = -exact.history["score"][0]
+        for seed in range(3):
+            found = search(ops, None, strategy="contrastive", t=5, random_state=seed)
+            loss = mdt.quality.contrastive_loss(ops, found.trajectory)
+            assert loss + exact.score < 1e-3 * (start + exact.score)
+            assert -found.score != loss
+            assert -found.score == pytest.approx(loss, abs=0.1 * (start + exact.score))
+            assert found.score == found.history["score"].max()
+            assert_consistent(found, ops, None)
+
+    def test_seed_and_threads(self, ops):
+        first, again, other = (
+            search(ops, None, strategy="contrastive", t=5, random_state=seed, n_jobs=n_jobs)
+            for seed, n_jobs in ((0, 1), (0, 3), (1, 1))
+        )
+        assert_same(first, again)
+        assert first.score != other.score
+
+    def test_small_and_narrow_sets_are_exact(self, monkeypatch):
+        """Exact losses need no more columns than an estimate if walks reach few samples."""
+        ops = mdt.build_operators(mdt.datasets.make_helix_a(1000).views)
+        for n_signs, n_samples, is_exact in ((1000, 1000, True), (900, 1000, True), (32, 1000, False)):
+            monkeypatch.setattr(contrastive, "_SIGNS", n_signs * n_samples)
+            res = search(ops, None, strategy=Contrastive(steps=1), t=5)
+            losses = [mdt.quality.contrastive_loss(ops, weights) for weights in res.candidates]
+            assert (-res.history["score"] == pytest.approx(losses, rel=1e-12)) == is_exact
+
+    def test_resumes(self, ops, tmp_path):
+        whole = search(ops, None, strategy="contrastive", t=5)
+        options = {"strategy": "contrastive", "t": 5, "checkpoint": tmp_path / "search.json"}
+        part = search(ops, None, max_evaluations=3, **options)
+        assert part.stopped == "max_evaluations"
+        assert_same(whole, search(ops, None, **options))
+
+    def test_time_limit(self, ops):
+        res = search(ops, None, strategy=Contrastive(steps=10**6, tol=0.0), t=5, time_limit=0.2)
+        assert res.stopped == "time_limit"
+        assert res.score == res.history["score"].max()

@@ -97,7 +97,7 @@ mod _core {
         arrays::PyCsrParts,
         available_memory, available_threads, bytes_moved,
         consensus::{PyConsensus, consensus},
-        contrastive::{PyContrastiveLoss, contrastive},
+        contrastive::{PyContrastiveLoss, contrastive, contrastive_probes, estimate_contrastive},
         cpu_features,
         embedding::{
             PyChain, PyCoordinates, PyDensePairs, PyEmbedded, PyFactor, dense_pairs, embed, embed_chains,

@@ -15,7 +15,7 @@ use crate::run::{run, to_exception};
 use crate::transition::PyTransition;
 
 /// Number of vectors that is accepted for any number of samples.
-const FEW_VECTORS: usize = 1 << 10;
+pub const FEW_VECTORS: usize = 1 << 10;
 
 /// Members over stored transition matrices.
 ///

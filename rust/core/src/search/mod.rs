@@ -14,10 +14,12 @@
 //! | `quality` | from labels to a score |
 //! | `evaluator` | scores candidates and reuses what they share |
 //! | `images` | cache of products with the starting block |
+//! | `contrastive_estimate` | estimate of the contrastive loss for many points |
 //! | `memory_plan` | estimate of the memory that candidates take |
 
 mod candidate;
 mod clustering;
+mod contrastive_estimate;
 mod evaluator;
 mod images;
 mod memory_plan;

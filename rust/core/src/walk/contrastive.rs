@@ -14,8 +14,8 @@
 //! ```
 //!
 //! The products `O_m B_s` are used twice, weighted for `B_(s-1)` and dotted with `Z_(s-1)` for the
-//! gradient, so loss and gradient cost two passes through the trajectory. `B_(s-1)` overwrites
-//! `Z_(s-1)` piece by piece. Everything runs on the patch of the graph that a block can reach (see
+//! gradient (see `weight_gradient`), so loss and gradient cost two passes through the trajectory.
+//! `B_(s-1)` overwrites `Z_(s-1)` piece by piece. Everything runs on the patch of the graph that a block can reach (see
 //! `patch`). Points outside have `W_ik = 0` and enter the sum of exponentials by their number.
 //!
 //! Cost: `2 t nnz` multiplications per row of `W`, `nnz` of the patch, and `t + 1` blocks of its
@@ -23,16 +23,13 @@
 //! points. Sums run in double precision and in a fixed order. Reference: arXiv:2512.01484.
 
 use crate::ground::block::Block;
-use crate::ground::sparse_step::{Remainder, step_rows};
-use crate::ground::tall::{TallRef, column_means};
-use crate::walk::borrowing::Group;
+use crate::ground::tall::TallRef;
 use crate::walk::patch::{PATCH_BYTES, Patch, near_blocks};
-use crate::{Direction, Error, Exec, Member, OperatorSet, Power, Real, Result, Step, Trajectory};
+use crate::walk::weight_gradient::{MemberParts, PIECE_POINTS};
+use crate::{Direction, Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Rows of `W` per block: a tile of the sparse kernel.
 const BLOCK_ROWS: usize = 32;
-/// Points per piece: the products of a piece stay in the cache of its thread.
-const PIECE_POINTS: usize = 128;
 /// Bytes of all blocks that are processed at the same time (one column always fits).
 const MEMORY_BUDGET: usize = 256 << 20;
 
@@ -67,7 +64,7 @@ impl<T: Real> Trajectory<'_, T> {
         let (width, in_flight) = evaluation.block_shape(exec.threads());
         let rows = options.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
         let mut total = ContrastiveLoss { loss: 0.0, gradient: vec![0.0; evaluation.gradient_len()] };
-        let blocks = near_blocks(self.set(), &evaluation.parts, &rows, width, exec)?;
+        let blocks = near_blocks(self.set(), &evaluation.parts.all, &rows, width, exec)?;
         for round in blocks.chunks(in_flight) {
             for part in exec.map(round.len(), |b| evaluation.block(&round[b], exec))? {
                 total.loss += part.loss;
@@ -110,45 +107,21 @@ fn check<T: Real>(set: &OperatorSet<T>, options: &Contrastive<'_>) -> Result<()>
 struct LossEvaluation<'a, T> {
     trajectory: &'a Trajectory<'a, T>,
     options: Contrastive<'a>,
-    /// The parts of all members, whatever their weights.
-    parts: Step,
-    /// The parts of each member.
-    shares: Vec<Step>,
-}
-
-/// Inner products with the identity, the uniform jump and the powers of [`LossEvaluation::parts`].
-struct Products {
-    identity: f64,
-    uniform: f64,
-    powers: Vec<f64>,
-}
-
-impl Products {
-    fn zeros(powers: usize) -> Self {
-        Self { identity: 0.0, uniform: 0.0, powers: vec![0.0; powers] }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.identity += other.identity;
-        self.uniform += other.uniform;
-        self.powers.iter_mut().zip(&other.powers).for_each(|(sum, v)| *sum += v);
-    }
+    parts: MemberParts,
 }
 
 impl<'a, T: Real> LossEvaluation<'a, T> {
     fn new(trajectory: &'a Trajectory<'a, T>, options: Contrastive<'a>) -> Result<Self> {
-        let set = trajectory.set();
-        let shares = set.members().iter().map(Member::parts).collect();
-        Ok(Self { trajectory, options, parts: set.step(&vec![1.0; set.members().len()])?, shares })
+        Ok(Self { trajectory, options, parts: MemberParts::new(trajectory.set())? })
     }
 
     fn gradient_len(&self) -> usize {
-        if self.options.gradient { self.trajectory.steps().len() * self.shares.len() } else { 0 }
+        if self.options.gradient { self.trajectory.steps().len() * self.parts.count() } else { 0 }
     }
 
     /// Rows of a block and the number of blocks at the same time.
     fn block_shape(&self, threads: usize) -> (usize, usize) {
-        let powers = self.parts.powers.iter().filter(|p| p.exponent > 1).count();
+        let powers = self.parts.all.powers.iter().filter(|p| p.exponent > 1).count();
         // Computing powers takes one block more than keeping them.
         let temporary = powers + usize::from(powers > 0);
         let kept = if self.options.gradient { self.trajectory.steps().len() } else { 1 };
@@ -166,7 +139,7 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
     /// Loss and gradient of some rows.
     fn block(&self, rows: &[usize], exec: &Exec) -> Result<ContrastiveLoss> {
         let (steps, cols) = (self.trajectory.steps(), rows.len());
-        let patch = Patch::around(self.trajectory.set(), &self.parts, rows, steps.len(), exec)?;
+        let patch = Patch::around(self.trajectory.set(), &self.parts.all, rows, steps.len(), exec)?;
         let local = self.trajectory.over(&patch.set);
         let mut start = Block::zeros(patch.set.n() * cols)?;
         patch.starts.iter().enumerate().for_each(|(c, &p)| start[p * cols + c] = T::ONE);
@@ -185,25 +158,18 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
         let mut ahead = blocks.pop().map_or_else(|| Block::zeros(0), Ok)?;
         let loss = self.score(rows, &patch, &mut ahead, exec)?;
         let mut gradient = vec![0.0; self.gradient_len()];
-        for (r, line) in gradient.chunks_exact_mut(self.shares.len().max(1)).enumerate() {
+        for (r, line) in gradient.chunks_exact_mut(self.parts.count().max(1)).enumerate() {
             let products = match blocks.pop() {
                 Some(mut behind) => {
                     let s = steps.len() - 1 - r;
                     let reached = &mut behind[..patch.reach[s] * cols];
-                    let products = self.pull_back(&local, &steps[r], TallRef::new(&ahead, cols), reached, exec)?;
+                    let products = self.parts.pull(&local, &steps[r], TallRef::new(&ahead, cols), reached, exec)?;
                     ahead = behind;
                     products
                 }
-                None => self.pull_to_start(&local, &patch.starts, TallRef::new(&ahead, cols), exec)?,
+                None => self.parts.pull_to_start(&local, &patch.starts, TallRef::new(&ahead, cols), exec)?,
             };
-            for (derivative, share) in line.iter_mut().zip(&self.shares) {
-                *derivative = share.identity * products.identity + share.uniform * products.uniform;
-                for power in &share.powers {
-                    let key = |p: &Power| (p.base, p.exponent);
-                    let place = self.parts.powers.binary_search_by_key(&key(power), key);
-                    *derivative += place.map_or(0.0, |place| power.weight * products.powers[place]);
-                }
-            }
+            line.copy_from_slice(&self.parts.derivatives(&products));
         }
         Ok(ContrastiveLoss { loss, gradient })
     }
@@ -274,99 +240,6 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
         }
         column
     }
-
-    /// Replaces `Z_(s-1)` in `behind` by `B_(s-1)`, `ahead` being `B_s`, and returns the inner
-    /// products.
-    fn pull_back(
-        &self,
-        local: &Trajectory<'_, T>,
-        step: &Step,
-        ahead: TallRef<'_, T>,
-        behind: &mut [T],
-        exec: &Exec,
-    ) -> Result<Products> {
-        let (powers, cols) = (&self.parts.powers, ahead.cols);
-        let lower = local.lower_powers(powers, ahead, Direction::Forward, exec)?;
-        let groups: Vec<_> = powers
-            .iter()
-            .zip(&lower)
-            .map(|(p, lower)| {
-                let input = lower.as_ref().map_or(ahead.data, |block| &block[..]);
-                Group { walks: vec![(p.base, T::ONE)], input }
-            })
-            .collect();
-        let lent = groups.iter().map(|group| local.set().lent(group)).collect::<Result<Vec<_>>>()?;
-        let terms: Vec<_> =
-            groups.iter().zip(&lent).map(|(group, lent)| local.set().terms(group, lent.as_deref())).collect();
-        let weights: Vec<T> = powers
-            .iter()
-            .map(|p| step.powers.iter().find(|q| (q.base, q.exponent) == (p.base, p.exponent)))
-            .map(|found| T::from_f64(found.map_or(0.0, |q| q.weight)))
-            .collect();
-        let means = if self.parts.uniform == 0.0 { Vec::new() } else { column_means(ahead, exec)? };
-        let nothing = Remainder::none();
-        let mut pieces: Vec<(&mut [T], Products)> =
-            behind.chunks_mut(PIECE_POINTS * cols).map(|piece| (piece, Products::zeros(powers.len()))).collect();
-        let scratch = || (vec![T::ZERO; PIECE_POINTS * cols], vec![T::ZERO; PIECE_POINTS * cols]);
-        exec.for_pieces(&mut pieces, 1, scratch, |index, piece, (product, sum)| -> Result<()> {
-            let (z, found) = &mut piece[0];
-            let first = index * PIECE_POINTS;
-            let (product, sum) = (&mut product[..z.len()], &mut sum[..z.len()]);
-            sum.fill(T::ZERO);
-            if self.parts.identity != 0.0 {
-                let own = &ahead.data[first * cols..][..z.len()];
-                found.identity = dot(own, z);
-                add_scaled(sum, T::from_f64(step.identity), own);
-            }
-            if self.parts.uniform != 0.0 {
-                for (line, z) in sum.chunks_exact_mut(cols).zip(z.chunks_exact(cols)) {
-                    found.uniform += dot(&means, z);
-                    add_scaled(line, T::from_f64(step.uniform), &means);
-                }
-            }
-            for ((terms, &weight), found) in terms.iter().zip(&weights).zip(&mut found.powers) {
-                step_rows(terms, nothing, cols, first, product);
-                *found = dot(product, z);
-                add_scaled(sum, weight, product);
-            }
-            z.copy_from_slice(sum);
-            Ok(())
-        })?;
-        let mut total = Products::zeros(powers.len());
-        pieces.iter().for_each(|(_, found)| total.add(found));
-        Ok(total)
-    }
-
-    /// The inner products with the unit vectors of `Z_0`: single entries of the products with
-    /// `B_1`.
-    fn pull_to_start(
-        &self,
-        local: &Trajectory<'_, T>,
-        starts: &[usize],
-        ahead: TallRef<'_, T>,
-        exec: &Exec,
-    ) -> Result<Products> {
-        let cols = ahead.cols;
-        let lower = local.lower_powers(&self.parts.powers, ahead, Direction::Forward, exec)?;
-        let mut found = Products::zeros(self.parts.powers.len());
-        for (c, &p) in starts.iter().enumerate() {
-            found.identity += ahead.data[p * cols + c].to_f64();
-            for ((power, lower), sum) in self.parts.powers.iter().zip(&lower).zip(&mut found.powers) {
-                let input = lower.as_ref().map_or(ahead.data, |block| &block[..]);
-                for (matrix, weight) in local.set().rows_of(power.base, p) {
-                    let (columns, values) = matrix.row(p);
-                    let entries = columns.iter().zip(values);
-                    let product =
-                        entries.map(|(&j, v)| v.to_f64() * input[j as usize * cols + c].to_f64()).sum::<f64>();
-                    *sum += weight.to_f64() * product;
-                }
-            }
-        }
-        if self.parts.uniform != 0.0 {
-            found.uniform = column_means(ahead, exec)?.iter().map(|m| m.to_f64()).sum();
-        }
-        Ok(found)
-    }
 }
 
 /// One row of `W`, a column of the block.
@@ -405,24 +278,4 @@ fn add_expm1<T: Real>(line: &[T], sums: &mut [f64]) {
     } else {
         sums.iter_mut().zip(line).for_each(|(sum, v)| *sum += expm1(v.to_f64()));
     }
-}
-
-fn add_scaled<T: Real>(sum: &mut [T], a: T, x: &[T]) {
-    if a != T::ZERO {
-        sum.iter_mut().zip(x).for_each(|(s, &v)| *s += a * v);
-    }
-}
-
-/// The inner product in double precision, by a fixed number of interleaved sums.
-fn dot<T: Real>(x: &[T], y: &[T]) -> f64 {
-    const LANES: usize = 8;
-    let mut sums = [0.0; LANES];
-    let (left, right) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    let rest = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a.to_f64() * b.to_f64()).sum::<f64>();
-    for (a, b) in left.zip(right) {
-        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += a.to_f64() * b.to_f64();
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }

@@ -10,6 +10,7 @@
 //! | `product` | the product of a trajectory as a sparse matrix |
 //! | `distances` | stationary distribution and diffusion distances |
 //! | `contrastive`, `patch` | the contrastive loss and its gradient |
+//! | `weight_gradient` | derivatives by the weights of the steps |
 
 pub(crate) mod absence;
 pub(crate) mod borrowing;
@@ -21,3 +22,4 @@ mod patch;
 pub(crate) mod product;
 pub(crate) mod trajectory;
 pub(crate) mod transition;
+pub(crate) mod weight_gradient;

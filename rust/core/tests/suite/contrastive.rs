@@ -220,3 +220,69 @@ fn invalid_arguments_are_refused() {
     let error = Trajectory::new(&set, &[1.0]).unwrap().contrastive_loss(ALL, &Exec::with_threads(1)).unwrap_err();
     assert_eq!(error.to_string(), "expected at least 2 points, got 1");
 }
+
+/// `sum_i d_i (log(N - 1) + 1 / (N - 1)) - sum_c z_c^T H^T W z_c` for dense matrices.
+fn dense_estimate<T: Real>(set: &OperatorSet<T>, weights: &[f64], view_weights: &[f64], probes: &[T]) -> f64 {
+    let (n, cols) = (set.n(), probes.len() / set.n());
+    let walks: Vec<_> = set.walks().iter().map(|w| crate::oracle::dense(w.matrix())).collect();
+    let w = crate::oracle::trajectory(&crate::oracle::steps(&walks, set.members(), weights));
+    let others = (n - 1) as f64;
+    let mut sum = 0.0;
+    for (i, row) in w.iter().enumerate() {
+        let image = |c: usize| (0..n).map(|k| row[k] * probes[k * cols + c].to_f64()).sum::<f64>();
+        let images: Vec<f64> = (0..cols).map(image).collect();
+        let along = |j: usize| images.iter().zip(&probes[j * cols..]).map(|(a, b)| a * b.to_f64()).sum::<f64>();
+        for (walk, weight) in set.walks().iter().zip(view_weights) {
+            for j in walk.matrix().row(i).0.iter().map(|&j| j as usize).filter(|&j| j != i) {
+                sum += weight * (others.ln() + 1.0 / others - along(j) - along(i) / others);
+            }
+        }
+    }
+    sum
+}
+
+#[test]
+fn estimates_equal_the_oracle() {
+    fn check<T: Real>(set: &OperatorSet<T>, n_signs: usize) {
+        let view_weights = [0.25, 0.75];
+        for steps in [1, 3] {
+            let weights = simplex(steps, set.members().len(), steps as u64);
+            let trajectory = Trajectory::new(set, &weights).unwrap();
+            let estimate = |probes: &[T], threads| {
+                trajectory.estimate_contrastive_loss(&view_weights, probes, &Exec::with_threads(threads)).unwrap()
+            };
+            let probes = trajectory.contrastive_probes(&view_weights, n_signs, 5, &Exec::with_threads(2)).unwrap();
+            assert_eq!(probes.len(), set.n() * (32 + n_signs));
+            let found = estimate(&probes, 3);
+            assert_eq!(found, estimate(&probes, 1));
+            let at = |weights: &[f64]| dense_estimate(set, weights, &view_weights, &probes);
+            let (expected, precise) = (at(&weights), 200.0 * T::ROUNDOFF);
+            assert!((found.loss - expected).abs() <= precise * expected.abs(), "{} {expected}", found.loss);
+            for (k, derivative) in found.gradient.iter().enumerate() {
+                // The estimate is linear in each weight.
+                let mut ahead = weights.clone();
+                ahead[k] += 1.0;
+                let slope = at(&ahead) - expected;
+                assert!((derivative - slope).abs() <= precise * expected.abs(), "{k}: {derivative} {slope}");
+            }
+        }
+    }
+    check(&set::<f64>(45), 3);
+    check(&set::<f32>(45), 3);
+    check(&local_set::<f64>(170), 40);
+}
+
+#[test]
+fn estimates_refuse_invalid_arguments() {
+    let set = set::<f64>(40);
+    let trajectory = Trajectory::new(&set, &simplex(2, set.members().len(), 7)).unwrap();
+    let exec = Exec::with_threads(1);
+    let message = |weights: &[f64], probes: &[f64]| {
+        trajectory.estimate_contrastive_loss(weights, probes, &exec).unwrap_err().to_string()
+    };
+    assert!(message(&[1.0], &[1.0; 41]).contains("elements of the probes"));
+    assert_eq!(message(&[1.0; 3], &[1.0; 40]), "expected at most 2 view weights, got 3");
+    let stopped = Exec::new(2, Arc::new(AtomicBool::new(true)));
+    assert_eq!(trajectory.estimate_contrastive_loss(&[1.0], &[1.0; 40], &stopped).unwrap_err(), Error::Interrupted);
+    assert_eq!(trajectory.contrastive_probes(&[1.0], 2, 0, &stopped).unwrap_err(), Error::Interrupted);
+}
