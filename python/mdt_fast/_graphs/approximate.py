@@ -103,4 +103,4 @@ def _pays(view: View, metric: str) -> bool:
     if _why_exact(view, metric) is not None or d <= _TREE_DIMENSIONS:
         return False
     exact = _EXACT_PAIR * n * n * (d + _EXACT_COLUMNS)
-    return exact >= _TIMES_FASTER * _APPROXIMATE_SAMPLE * n * (d + _APPROXIMATE_COLUMNS)
+    return bool(exact >= _TIMES_FASTER * _APPROXIMATE_SAMPLE * n * (d + _APPROXIMATE_COLUMNS))
