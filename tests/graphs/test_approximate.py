@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -193,6 +194,13 @@ def test_operators_on_approximate_neighbours():
     assert (again[0] != ops[0]).nnz == 0
 
 
+@pytest.mark.parametrize(("columns", "limit"), [(10, 91_100), (50, 68_300), (200, 47_800)])
+def test_auto_is_exact_up_to_a_size(columns, limit):
+    for n, is_exact in ((limit - 100, True), (limit + 100, False)):
+        view = SimpleNamespace(data=np.broadcast_to(0.0, (n, columns)))
+        assert (_approximate.find_effort("auto", view, "euclidean") is None) == is_exact
+
+
 def test_auto_chooses_approximate_neighbours_for_large_views(monkeypatch):
     X, few = hard(3000), hard(3000, 4)
     exact = mdt.nearest_neighbors(X, 5)[0]
@@ -204,7 +212,7 @@ def test_auto_chooses_approximate_neighbours_for_large_views(monkeypatch):
     assert not differs()
     np.testing.assert_array_equal(mdt.nearest_neighbors(X, 5, method="auto")[0], exact)
     calls = []
-    monkeypatch.setattr(_approximate, "_EXACT_PRODUCTS", 1e6)
+    monkeypatch.setattr(_approximate, "_TIMES_FASTER", 0.0)
     monkeypatch.setattr(
         "mdt_fast._core.knn_approximate",
         lambda *given, original=mdt._core.knn_approximate: calls.append(given) or original(*given),

@@ -80,8 +80,8 @@ default="gaussian"
         How the affinities of the two directions are combined; a missing direction counts as 0.
     neighbors : {"auto", "exact", "approx"}, ApproximateNeighbors, (indices, distances), \
 sparse graph of distances, or KNeighborsTransformer, default="auto"
-        Source of the neighbours. "auto" searches approximately if an exact search would take more
-        than a few seconds: from ``N^2 d = 2e11`` on, if ``d > 6``. A given graph is used
+        Source of the neighbours. "auto" searches approximately if that is expected to take half the
+        time of an exact search: from ``N = 34,000 (d + 150) / (d + 50)`` on, if ``d > 6``. A given graph is used
         whole: `n_neighbors` does not apply to it, and "max-min" uses its edges only.
     metric : {"euclidean", "cosine", "correlation", "manhattan", "precomputed", "auto"}, \
 default="euclidean"
