@@ -49,8 +49,7 @@ class EntropyCurve:
 
     def __init__(self, walk: Trajectory, max_t: int, *, n_vectors: int, seed: int, n_threads: int) -> None:
         self._walk, self._max_t = walk, max_t
-        self._settings = {"n_vectors": n_vectors, "max_steps": _MAX_STEPS, "tolerance": _TOLERANCE, "seed": seed}
-        self._n_threads = n_threads
+        self._n_vectors, self._seed, self._n_threads = n_vectors, seed, n_threads
         n_samples = walk.shape[0]
         self._most_deflated = min(_LARGEST_BASIS, max(_LARGEST_BASIS_BYTES // (n_samples * walk.dtype.itemsize), 1))
         wanted = min(max(_DEFLATED_TIMES_SAMPLES // n_samples, _FEWEST_DEFLATED), _MOST_DEFLATED)
@@ -89,8 +88,8 @@ class EntropyCurve:
     def _evaluate(self, times: Sequence[int], monitor: Monitor) -> None:
         scale = self.known[1][0] if 1 in self.known else None
         estimates = self._walk.operators.native.singular_entropy(
-            self._walk.weights, list(times), n_deflated=self._n_deflated, scale=scale, n_threads=self._n_threads,
-            **self._settings,
+            self._walk.weights, list(times), n_vectors=self._n_vectors, n_deflated=self._n_deflated,
+            max_steps=_MAX_STEPS, tolerance=_TOLERANCE, scale=scale, seed=self._seed, n_threads=self._n_threads,
         )  # fmt: skip
         self.known.update({each.time: (each.entropy, each.error) for each in estimates})
         self.n_column_steps += sum(each.n_column_steps for each in estimates)
@@ -127,12 +126,10 @@ def _rounds(max_t: int) -> Iterator[list[int]]:
             yield [t for t in times if t < max_t] + ([max_t] if times[-1] >= max_t else [])
         last = times[-1]
     while last < max_t:
-        times = []
-        for _ in range(2):
+        pair: list[int] = []
+        while len(pair) < 2 and last < max_t:
             following = round(last * _RATIO)
             # A time just before the last would cost as much and add nothing.
             last = following if following * _RATIO <= max_t * 1.2 else max_t
-            times.append(last)
-            if last == max_t:
-                break
-        yield times
+            pair.append(last)
+        yield pair
