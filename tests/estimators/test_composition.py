@@ -231,6 +231,17 @@ class TestComposition:
         assert_composed(fitted, *composed(views(), search={"strategy": strategy}))
         assert fitted.t_ == len(strategy)
 
+    def test_automatic_number_of_clusters_has_the_time_and_the_seed(self, monkeypatch):
+        given = {}
+
+        def choose(ops, **arguments):
+            given.update(arguments)
+            return mdt.select_n_clusters(ops, **arguments)
+
+        monkeypatch.setattr("mdt_fast._estimators.pipeline.select_n_clusters", choose)
+        mdt.MDTClustering("auto", t=2, random_state=5).fit(views())
+        assert (given["t"], given["random_state"]) == (2, 5)
+
     @both
     def test_automatic_time(self, make):
         fitted = quick(make, strategy="mean", t="auto").fit(views())

@@ -33,8 +33,6 @@ from .graphs import is_auto
 
 T = TypeVar("T")
 
-# Share of the time left that a choice before the search may take.
-_SHARE = 1 / 3
 # Time for the embedding and the labels of the winner, in candidates. (At 100,000 samples an embedding takes 1.5
 # times as long as a candidate.)
 _RESERVE = 1.5
@@ -121,7 +119,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, monitor: Monitor, observe:
     scoring = scoring.with_defaults(tol=how.tol, n_components=how.n_components)
     selection = None
     if is_auto(t) and strategy.needs_time:
-        selection = seen(select_time(ops, n_jobs=how.n_jobs, progress=monitor, time_limit=monitor.share(_SHARE)))
+        selection = seen(select_time(ops, n_jobs=how.n_jobs, progress=monitor, time_limit=monitor.share()))
         t = selection.t
     if by_graph and not is_searched:
         # Without labels to compare trajectories by, the weights are those of the fused graph.
@@ -130,7 +128,9 @@ def fit_operators(ops: OperatorSet, how: FitSettings, monitor: Monitor, observe:
     if is_auto(n_clusters):
         if ops.n_samples < 3:
             raise ValueError(f"n_clusters: expected a number for {ops.n_samples} samples, got 'auto'")
-        chosen = select_n_clusters(ops, n_jobs=how.n_jobs, progress=monitor, time_limit=monitor.share(_SHARE))
+        chosen = select_n_clusters(
+            ops, t=t, random_state=how.random_state, n_jobs=how.n_jobs, progress=monitor, time_limit=monitor.share()
+        )
         n_clusters = seen(chosen).n_clusters
     monitor.reserve = _RESERVE
     result = seen(

@@ -28,8 +28,6 @@ from .stop import Stop
 from .strategies import Strategy, make_strategy
 from .strategies.consensus import Consensus
 
-# Share of the time left that a choice before the search may take.
-_SHARE = 1 / 3
 # The consensus from which view weights are computed.
 _WEIGHING = Consensus(trajectories=32)
 
@@ -145,7 +143,7 @@ def watched_search(
     if isinstance(n_clusters, str):
         if n_clusters != "auto":
             raise ValueError(f"n_clusters: expected an integer, 'auto' or None, got {n_clusters!r}")
-        how: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "time_limit": monitor.share(_SHARE)}
+        how: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "time_limit": monitor.share()}
         n_clusters = select_n_clusters(ops, t=t, progress=monitor, **how).n_clusters
     scoring = Scoring.of(quality)
     is_weighing = isinstance(view_weights, str) and view_weights == "auto"
@@ -165,7 +163,7 @@ def watched_search(
     selected = None
     if is_weighing:
         # Weights that depend on the time left would make a checkpoint useless.
-        seconds = monitor.share(_SHARE) if checkpoint is None else math.inf
+        seconds = monitor.share() if checkpoint is None else math.inf
         with monitor.stage("view weights"), monitor.limited(seconds):
             weighed = search(
                 ops, n_clusters, strategy=_WEIGHING, t=requested, quality=Scoring(memory_budget=budget),
@@ -226,7 +224,7 @@ def _select_time(
         return None
     if selected is not None:
         return selected
-    return select_time(ops, n_jobs=n_jobs, progress=monitor, time_limit=monitor.share(_SHARE)).t
+    return select_time(ops, n_jobs=n_jobs, progress=monitor, time_limit=monitor.share()).t
 
 
 def _least(*bounds: int | None) -> int | None:

@@ -21,6 +21,9 @@ from .progress import clock, gauge, outputs_of
 from .text import printable
 from .warnings import TimeLimitWarning, warn_user
 
+# Share of the time left that a choice before the search may take.
+_SHARE = 1 / 3
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -122,8 +125,8 @@ class Monitor:
         """Time until the limit, negative after it; infinity if there is none."""
         return self._end - time.monotonic()
 
-    def share(self, share: float) -> float | None:
-        """Return a share of the time left, for a stage that others follow; None if there is no limit."""
+    def share(self, share: float = _SHARE) -> float | None:
+        """Return a share of the time left, by default that of a choice before the search; None if there is no limit."""
         return None if self._end == math.inf else share * max(self.seconds_left, 0.0)
 
     @contextmanager
