@@ -23,7 +23,6 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 import mdt_fast as mdt
-from mdt_fast._estimators.pipeline import FitSettings, fit_operators
 from quality_sets import SETS, Data
 from timing import print_table
 
@@ -109,26 +108,25 @@ def compare(name: str, views: list[np.ndarray], classes: np.ndarray | None, seed
 def time_stages(name: str, views: list[np.ndarray]) -> list[str]:
     """Return a row of the table of sizes."""
     began, cpu = time.perf_counter(), time.process_time()
-    ops, graphs = cpu_of(lambda: mdt.build_operators(views))
     stages: dict[str, float] = {}
-    last = time.process_time()
+    last = cpu
 
-    def observe(stage: str, _: Any, __: float) -> None:
+    def note(report: mdt.Progress) -> None:
         nonlocal last
-        stages[stage], last = time.process_time() - last, time.process_time()
+        now = time.process_time()
+        stages[report.stage], last = stages.get(report.stage, 0.0) + now - last, now
 
-    how = FitSettings(strategy="contrastive", n_clusters=None, n_components=2, with_labels=False, quality="contrastive",
-                      tol=1e-6, progress=False)  # fmt: skip
-    fit = fit_operators(ops, how, observe)
+    model = mdt.MDT(2, verbose=note).fit(views)
     total, wall = time.process_time() - cpu, time.perf_counter() - began
-    t, search = len(fit.result.trajectory), stages["search"]
+    ops, t, search = model.operators_, model.t_, stages["search"]
+    graphs = sum(stages.get(stage, 0.0) for stage in ("views", "neighbours", "operators"))
     exact = "-"
     if ops.n_samples <= 10_000:
         weights = np.full((t, len(ops)), 1 / len(ops))
         exact = f"{41 * cpu_of(lambda: mdt.quality.contrastive_loss(ops, weights, gradient=True))[1]:.0f}"
     return [
         name, f"{ops.n_samples:,}", str(t), f"{graphs:.2f}", f"{stages['diffusion time']:.2f}", f"{search:.2f}",
-        f"{stages['embedding']:.2f}", f"{total:.1f}", f"{wall:.1f}", str(fit.result.n_evaluations), exact,
+        f"{stages['embedding']:.2f}", f"{total:.1f}", f"{wall:.1f}", str(len(model.search_history_)), exact,
         "-" if exact == "-" else f"{float(exact) / search:.0f}",
     ]  # fmt: skip
 
