@@ -104,12 +104,12 @@ mod tests {
     #[test]
     fn idle_memory_is_bounded_and_serves_blocks_of_about_its_size() {
         let mut idle = Idle(Vec::new());
-        for megabytes in [400, 8, 400, 400] {
+        for megabytes in [200, 8, 200, 200] {
             idle.give(MmapMut::map_anon(megabytes << 20).unwrap(), IDLE_BYTES);
         }
         let sizes: Vec<usize> = idle.0.iter().map(|map| map.len() >> 20).collect();
-        assert_eq!(sizes, [8, 400, 400]);
-        for (wanted, found) in [(9, None), (3, None), (399, Some(400)), (6, Some(8)), (6, None)] {
+        assert_eq!(sizes, [8, 200, 200]);
+        for (wanted, found) in [(9, None), (3, None), (199, Some(200)), (6, Some(8)), (6, None)] {
             assert_eq!(idle.take(wanted << 20).map(|map| map.len() >> 20), found, "{wanted}");
         }
         idle.give(MmapMut::map_anon(8 << 20).unwrap(), RESTING_BYTES);
