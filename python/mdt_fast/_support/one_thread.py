@@ -5,8 +5,6 @@ time. The number of their threads also changes the last digits. Dense decomposit
 calls NumPy or scikit-learn on large arrays runs inside `one_thread`.
 """
 
-import functools
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,8 +23,12 @@ def one_thread() -> Iterator[None]:
     A limit of threadpoolctl restores what it found. If two threads limit BLAS and the first leaves first, the second
     would restore the limit of the first for ever. So only the first user sets that limit, and the last one ends it.
     """
+    # Imported here, because importing mdt_fast must be fast.
+    from threadpoolctl import ThreadpoolController
+
     global _inside, _limit
-    libraries = _libraries(len(sys.modules))
+    # Searched anew (1 ms): any import may load a library.
+    libraries = ThreadpoolController()
     with _lock:
         if _inside == 0:
             _limit = libraries.limit(limits=1, user_api="blas")
@@ -39,12 +41,3 @@ def one_thread() -> Iterator[None]:
             _inside -= 1
             if _inside == 0:
                 _limit.restore_original_limits()
-
-
-@functools.lru_cache(maxsize=1)
-def _libraries(n_modules: int) -> Any:
-    """Return the loaded libraries, searched anew (1 ms) when modules have been imported since."""
-    # Imported here, because importing mdt_fast must be fast.
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
