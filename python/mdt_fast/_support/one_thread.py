@@ -27,14 +27,14 @@ def one_thread() -> Iterator[None]:
     from threadpoolctl import ThreadpoolController
 
     global _inside, _limit
-    # Searched anew (1 ms): any import may load a library.
+    # Searched anew (1 ms): any import may load a library. A limit restores all libraries that were selected.
     libraries = ThreadpoolController()
     with _lock:
         if _inside == 0:
-            _limit = libraries.limit(limits=1, user_api="blas")
+            _limit = libraries.select(user_api="blas").limit(limits=1)
         _inside += 1
     try:
-        with libraries.limit(limits=1, user_api="openmp"):
+        with libraries.select(user_api="openmp").limit(limits=1):
             yield
     finally:
         with _lock:
