@@ -41,3 +41,5 @@ def one_thread() -> Iterator[None]:
             _inside -= 1
             if _inside == 0:
                 _limit.restore_original_limits()
+                # A limit also restores when it is deleted, which must not happen inside the next one.
+                _limit = None
