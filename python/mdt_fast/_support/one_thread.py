@@ -11,7 +11,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold BLAS and OpenMP to one thread. Among several threads of the caller, threadpoolctl decides who limits BLAS."""
+    """Hold BLAS and OpenMP to one thread.
+
+    If several threads of the caller are inside at the same time, threadpoolctl decides which of them limits BLAS.
+    """
     # Imported here, because importing mdt_fast must be fast.
     from threadpoolctl import ThreadpoolController
 
