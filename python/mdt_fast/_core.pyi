@@ -19,8 +19,8 @@ __all__ = [
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
     "contrastive_probes", "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed",
     "embed_chains", "embed_cross_diffusion", "embed_multiview", "estimate_contrastive", "k_means", "knn",
-    "knn_approximate", "most_threads", "plan_candidates", "power_values", "score_labels", "set_heartbeat",
-    "solver_bytes",
+    "knn_approximate", "most_threads", "neighbor_support", "plan_candidates", "power_values", "score_labels",
+    "set_heartbeat", "solver_bytes",
 ]  # fmt: skip
 
 __version__: Final[str]
@@ -413,6 +413,9 @@ def score_labels(
     seed: int = 0,
     n_threads: int,
 ) -> float: ...
+
+# rows: a walk or a sparse matrix.
+def neighbor_support(rows: _Rows, clusters: _UInt32, *, moves: int, n_threads: int) -> _Float64: ...
 
 @final
 class ContrastiveLoss:

@@ -36,9 +36,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from .. import _core
 from .._operators.operator_set import OperatorSet
+from .._support.threads import n_threads
 
 # Moves of the walk. (Error and area with 1 to 5 moves: 0.087, 0.821; 0.078, 0.829; 0.072, 0.832;
 # 0.076, 0.832; 0.082, 0.833.)
@@ -96,26 +97,16 @@ def agreement_with(labels: NDArray[np.integer], clusters: NDArray[np.integer]) -
 
 
 def neighbor_support(clusters: NDArray[np.integer], ops: OperatorSet) -> NDArray[np.float64]:
-    """Return the probability that a walk stays in the cluster, in the view where it is largest."""
-    return np.asarray(np.max([_stay(P, clusters) for P in ops.views], axis=0))
+    """Return the probability that a walk stays in the cluster, in the view where it is largest.
 
-
-def _stay(P: sparse.csr_array, clusters: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the probability that all moves from a sample to other samples are in its cluster.
-
-    A sample without a neighbour has no move, and its probability is 0.
+    Only moves to other samples count. A sample without a neighbour has no move, and its probability is 0.
     """
-    n = len(clusters)
-    rows = np.repeat(np.arange(n), np.diff(P.indptr))
-    moves = np.where(P.indices != rows, P.data, 0).astype(np.float64)
-    inside = np.where(clusters[P.indices] == clusters[rows], moves, 0.0)
-    leaving = np.bincount(rows, weights=moves, minlength=n)
-    step = sparse.csr_array((inside, P.indices, P.indptr), shape=(n, n))
-    probability = np.ones(n)
-    for _ in range(_MOVES):
-        probability = np.divide(step @ probability, leaving, out=np.zeros(n), where=leaving > 0)
-    # Rounding can exceed 1 by some units in the last place.
-    return np.minimum(probability, 1.0)
+    numbers = _numbered(clusters).astype(np.uint32)
+    found = np.zeros(len(numbers))
+    for rows in ops._view_rows():
+        stays = _core.neighbor_support(rows, numbers, moves=_MOVES, n_threads=n_threads(ops.n_jobs))
+        np.maximum(found, stays, out=found)
+    return found
 
 
 def _numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:

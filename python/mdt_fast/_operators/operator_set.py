@@ -15,7 +15,7 @@ from .._core import Member
 from .._graphs.frozen import freeze
 from .._graphs.presence import Presence, has_samples
 from .._support.arguments import check_flag, check_integer, check_number
-from .._support.csr import to_scipy
+from .._support.csr import to_parts, to_scipy
 from .._support.threads import n_threads
 from .given_matrices import affinity_transitions, check_square, is_single_precision, stochastic_transitions
 
@@ -334,6 +334,11 @@ class OperatorSet:
         if lent is None or not self._borrows(index):
             return stored
         return freeze(borrow_in(stored, self._presences[index], lent).astype(self.dtype))
+
+    def _view_rows(self) -> Iterator[_core.Transition | _core.CsrParts]:
+        """Yield the rows of each base view for the core: the stored walk, or a copy if it borrows rows."""
+        for view in range(self.n_views):
+            yield to_parts(self.walk_matrix(view)) if self._borrows(view) else self.transitions[view]
 
     def _lent_rows(self) -> sparse.csr_array:
         """Return the rows that the given views lend to a view that lacks a sample."""

@@ -109,7 +109,7 @@ mod _core {
         neighbours::{PyNeighborTable, knn, knn_approximate},
         new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
-        quality::score_labels,
+        quality::{neighbor_support, score_labels},
         run::set_heartbeat,
         search::memory_plan::{PyCandidatePlan, plan_candidates},
         search::results::{PyEvaluated, PyEvaluatedBatch, PyLabelled, PyScoredSequence, PySearched},

@@ -1,8 +1,9 @@
-//! Scores of labels on rows: of a stored transition matrix, of a sparse matrix, or of an array.
+//! Scores and support of labels on rows: of a stored transition matrix, of a sparse matrix, or of an array.
 
 use mdt_core::cluster::quality::{Criterion, Sample};
+use mdt_core::cluster::support::support;
 use mdt_core::graph::neighbours::Features;
-use numpy::{PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -42,5 +43,26 @@ pub fn score_labels(
     with_features!(py, &rows, points => {
         let cost = criterion.cost(points.n_rows(), points.size(), n_labels);
         run(py, n_threads, cost, |exec| criterion.of(points, &labels, n_labels, exec))
+    })
+}
+
+/// Return the probability that the first `moves` moves from each sample stay in its cluster.
+#[pyfunction]
+#[pyo3(signature = (rows, clusters, *, moves, n_threads))]
+pub fn neighbor_support<'py>(
+    py: Python<'py>,
+    rows: RowsArgument<'_>,
+    clusters: PyReadonlyArray1<'_, u32>,
+    moves: usize,
+    n_threads: usize,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let clusters = copied(&clusters)?;
+    with_features!(py, &rows, points => {
+        let Features::Sparse(steps) = points else {
+            return Err(PyValueError::new_err("rows: expected a walk or a sparse matrix, got an array"));
+        };
+        let cost = steps.nnz().saturating_mul(moves);
+        let found = run(py, n_threads, cost, |exec| support(steps, &clusters, moves, exec))?;
+        Ok(found.into_pyarray(py))
     })
 }
