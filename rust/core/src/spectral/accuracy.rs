@@ -64,13 +64,13 @@ impl SvdSettings {
             }
             Accuracy::Distances { dropped } => {
                 let allowed = self.tolerance * values[dropped.min(self.rank - 1)];
-                residual <= VECTOR_FACTOR * allowed && moved <= allowed
+                residual <= allowed || residual <= VECTOR_FACTOR * allowed && moved <= allowed
             }
         }
     }
 }
 
-/// The test of convergence, which compares each set of triplets with the one before.
+/// The test of convergence, which compares each set of triplets with the last one remembered.
 pub(super) struct Convergence<'a> {
     settings: &'a SvdSettings,
     previous: Vec<f64>,
@@ -90,7 +90,7 @@ impl<'a> Convergence<'a> {
     }
 
     /// Tests all values, largest first, and the residuals of the leading triplets.
-    pub fn update<T: Real>(&mut self, values: &[f64], residuals: &[f64]) -> Progress {
+    pub fn test<T: Real>(&self, values: &[f64], residuals: &[f64]) -> Progress {
         let floor = ROUNDING * T::ROUNDOFF * values[0];
         let is_accurate = |i: usize, residual: f64| {
             let moved = (values[i] - self.previous[i]).abs();
@@ -99,7 +99,11 @@ impl<'a> Convergence<'a> {
         let triplets = || residuals.iter().enumerate();
         let converged = triplets().all(|(i, &residual)| is_accurate(i, residual));
         let settled = triplets().take_while(|&(i, residual)| is_accurate(i, 2.0 * residual)).count();
-        self.previous.copy_from_slice(&values[..residuals.len()]);
         Progress { converged, settled }
+    }
+
+    /// Keeps the leading values for the next tests.
+    pub fn remember(&mut self, values: &[f64]) {
+        self.previous.copy_from_slice(&values[..self.settings.rank]);
     }
 }

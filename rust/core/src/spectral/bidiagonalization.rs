@@ -11,6 +11,10 @@
 //! `|A^T u - s v| = |R X_last|`, so residuals are free. When the bases are full, the leading
 //! triplets replace them and the last block continues.
 //!
+//! Between the two products of a step, `P` has one block more: `A^T Q = P G^T` and
+//! `A P = Q G + Q_next F E^T`. Then `G = X S Y^T` gives triplets with `A^T u = s v` and
+//! `|A v - s u| = |F Y_last|`, which suffice if only the left vectors are wanted.
+//!
 //! Orthogonalization costs `8 n m b` flops per step, `b` new columns against `m` old ones. In exact
 //! arithmetic `m` is the last block and what a restart kept. Rounding brings the other columns back
 //! as triplets converge, by the roundoff divided by the residual; all columns count once that
@@ -57,6 +61,8 @@ pub(super) struct Bidiagonalization<'a, T, M> {
     projected: Mat<f64>,
     /// `P_next`.
     next: TallBlock<T>,
+    /// `Q_next`, between the two products of a step.
+    left_next: TallBlock<T>,
     /// `A P_next`, if it is given.
     next_image: Option<&'a [T]>,
     /// `R`.
@@ -77,9 +83,9 @@ pub(super) struct Bidiagonalization<'a, T, M> {
 
 /// Triplets of the projected matrix.
 pub(super) struct Triplets {
-    /// `B = X S Y^T`.
+    /// `B = X S Y^T`, or `G` between the products of a step.
     pub small: ThinSvd,
-    /// `R X_last`: residuals of the triplets along the next block.
+    /// `R X_last`, or `F Y_last`: residuals of the triplets along the next block.
     errors: Mat<f64>,
     /// Upper bounds of the residuals of the leading triplets.
     pub residuals: Vec<f64>,
@@ -113,6 +119,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
             right,
             projected: Mat::zeros(room, room),
             next,
+            left_next: TallBlock::empty(),
             next_image,
             factor: Mat::zeros(0, 0),
             // All columns count until the first triplets are known.
@@ -125,29 +132,32 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         })
     }
 
-    /// Adds one block to both bases.
-    pub fn step(&mut self) -> Result<()> {
+    /// The first half of a step: the product with `P_next`, which joins its basis.
+    pub fn step_forward(&mut self) -> Result<()> {
         let (m, cols) = (self.left.width(), self.next.cols());
         let mut y = match self.next_image.take() {
             Some(given) => TallRef::new(given, cols).columns(0..cols, self.exec)?,
             None => image(self.map, self.next.view(), Direction::Forward, self.exec)?,
         };
-        let block = self.take_next();
-        self.right.append(block);
+        self.right.append(std::mem::replace(&mut self.next, TallBlock::empty()));
         let new = self.left.orthonormalize(&mut y, self.links, &mut self.stream, self.exec)?;
         self.projected.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
         self.projected.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
-        self.next = image(self.map, y.view(), Direction::Transposed, self.exec)?;
-        self.left.append(y);
-        self.links.from = m;
-        self.factor = self.right.orthonormalize(&mut self.next, self.links, &mut self.stream, self.exec)?.factor;
-        self.iterations += 1;
-        self.applications += 2 * cols;
+        self.left_next = y;
+        self.applications += cols;
         Ok(())
     }
 
-    fn take_next(&mut self) -> TallBlock<T> {
-        std::mem::replace(&mut self.next, TallBlock::empty())
+    /// The second half of a step: the transposed product with `Q_next`, which joins its basis.
+    pub fn step_back(&mut self) -> Result<()> {
+        let (m, cols) = (self.left.width(), self.left_next.cols());
+        self.next = image(self.map, self.left_next.view(), Direction::Transposed, self.exec)?;
+        self.left.append(std::mem::replace(&mut self.left_next, TallBlock::empty()));
+        self.links.from = m;
+        self.factor = self.right.orthonormalize(&mut self.next, self.links, &mut self.stream, self.exec)?.factor;
+        self.iterations += 1;
+        self.applications += cols;
+        Ok(())
     }
 
     /// Whether the bases have no room for another block.
@@ -169,12 +179,25 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         self.next_look = width + if is_costly { width / LOOK_AFTER } else { 0 };
         let small = decompose(self.projected.submatrix(0, 0, width, width), self.exec)?;
         let errors = product(self.factor.as_ref(), small.left.as_ref().subrows(width - cols, cols));
+        let least = (self.unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
+        self.links.all = ORTHONORMAL * T::ROUNDOFF * small.values[0] > self.links.allowed * least;
+        Ok(self.with_residuals(small, errors))
+    }
+
+    /// Computes the triplets between the two products of a step; their right vectors need both.
+    pub fn triplets_halfway(&self) -> Result<Triplets> {
+        let (width, cols) = (self.left.width(), self.left_next.cols());
+        let small = decompose(self.projected.submatrix(0, 0, width, width + cols), self.exec)?;
+        let factor = self.projected.submatrix(width, width, cols, cols);
+        let errors = product(factor, small.right.as_ref().subrows(width, cols));
+        Ok(self.with_residuals(small, errors))
+    }
+
+    fn with_residuals(&self, small: ThinSvd, errors: Mat<f64>) -> Triplets {
         let unseen = rotated(&self.unseen, &small, self.rank);
         let residual = |i: usize| errors.col(i).norm_l2() + unseen[(i, i)].max(0.0).sqrt();
         let residuals = (0..self.rank).map(residual).collect();
-        let least = (self.unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
-        self.links.all = ORTHONORMAL * T::ROUNDOFF * small.values[0] > self.links.allowed * least;
-        Ok(Triplets { small, errors, residuals })
+        Triplets { small, errors, residuals }
     }
 
     /// Continues with a narrower block if few triplets are left, or restarts if the bases are full.
@@ -196,7 +219,8 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         let span = decompose(errors.as_ref().subcols(settled, cols), self.exec)?.left;
         let unseen = rotated(&self.unseen, small, settled);
         self.unseen = with_unseen(&unseen, errors.as_ref().subcols(0, settled), span.as_ref());
-        self.next = Basis::from(self.take_next()).combine(span.as_ref(), self.exec)?;
+        let next = std::mem::replace(&mut self.next, TallBlock::empty());
+        self.next = Basis::from(next).combine(span.as_ref(), self.exec)?;
         self.restart(small, settled + cols)
     }
 

@@ -7,7 +7,7 @@
 use mdt_dense::Mat;
 
 use super::accuracy::{Accuracy, Convergence, SvdSettings};
-use super::bidiagonalization::Bidiagonalization;
+use super::bidiagonalization::{Bidiagonalization, Triplets};
 use super::decomposition::{decompose, decomposition_bytes};
 use super::linear_map::{LinearMap, image};
 use super::start::{BasisWidths, Start};
@@ -49,27 +49,37 @@ pub fn svd<T: Real>(
     }
     let mut lanczos = Bidiagonalization::new(map, settings, start, exec)?;
     let mut convergence = Convergence::new(settings);
+    let only_left = matches!(settings.accuracy, Accuracy::Distances { .. });
+    let found = |lanczos: &Bidiagonalization<'_, T, _>, triplets: Triplets, right, converged| {
+        Ok(Svd {
+            left: lanczos.left_vectors(&triplets)?,
+            right,
+            values: triplets.small.values[..rank].to_vec(),
+            residuals: triplets.residuals,
+            converged,
+            applications: lanczos.applications,
+        })
+    };
     loop {
         exec.check()?;
-        lanczos.step()?;
+        lanczos.step_forward()?;
+        if only_left && lanczos.is_due(false) {
+            let triplets = lanczos.triplets_halfway()?;
+            if convergence.test::<T>(&triplets.small.values, &triplets.residuals).converged {
+                return found(&lanczos, triplets, Vec::new(), true);
+            }
+        }
+        lanczos.step_back()?;
         let is_last = lanczos.iterations >= settings.max_iterations;
         if !lanczos.is_due(is_last) {
             continue;
         }
         let triplets = lanczos.triplets()?;
-        let progress = convergence.update::<T>(&triplets.small.values, &triplets.residuals);
+        let progress = convergence.test::<T>(&triplets.small.values, &triplets.residuals);
+        convergence.remember(&triplets.small.values);
         if progress.converged || is_last {
-            return Ok(Svd {
-                left: lanczos.left_vectors(&triplets)?,
-                right: match settings.accuracy {
-                    Accuracy::Values => lanczos.right_vectors(&triplets)?,
-                    Accuracy::Distances { .. } => Vec::new(),
-                },
-                values: triplets.small.values[..rank].to_vec(),
-                residuals: triplets.residuals,
-                converged: progress.converged,
-                applications: lanczos.applications,
-            });
+            let right = if only_left { Vec::new() } else { lanczos.right_vectors(&triplets)? };
+            return found(&lanczos, triplets, right, progress.converged);
         }
         lanczos.compress(&triplets, progress.settled)?;
     }
