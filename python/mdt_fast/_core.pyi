@@ -568,7 +568,6 @@ class Scorer:
         clustering: Clustering | None,
         view_weights: list[float],
         features: Sequence[_Float64 | CsrParts],
-        memory_budget: int,
         n_threads: int,
     ) -> Scorer: ...
     def search(
@@ -613,7 +612,7 @@ class CandidatePlan:
     reordered_operators: Final[int]
     solver: Final[int]
     coordinates_and_labels: Final[int]
-    starting_block: Final[int]
+    starting_blocks: Final[int]
     at_once: Final[int]
 
 def plan_candidates(

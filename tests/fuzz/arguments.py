@@ -302,7 +302,7 @@ GENERATORS: dict[str, Generator] = {
     "max_t": counts(1, 30), "measure": picks("ami", "ari", "nmi", "acc", "ch"),
     "member": picks(0, -1, "view 0", np.int64(0), 1, "mean"),
     "members": picks(None, ["mean"], ["identity", "uniform"], [2, "teleport"]),
-    "memory_budget": picks(2**30, 0, 1, 10**6), "memory_limit": picks(None, 2**30, 2**34), "method": picks("exact"),
+    "memory_budget": picks(2**30, 10**6), "memory_limit": picks(None, 2**30, 2**34), "method": picks("exact"),
     "methods": picks(["AD"], ["MDT-Rand", "AD"], ["MDT-BSC"]), "mode": picks("distance", "distance", "connectivity"),
     "metric": per_view(picks("euclidean", "euclidean", "cosine", "correlation", "manhattan", "precomputed",
     "auto", "auto")),

@@ -64,7 +64,6 @@ _BY_NAME: dict[str, tuple[Any, ...]] = {
     "clustering": (None,),
     "seconds": (None, 1.0),
     "exploration": (0.5,),
-    "memory_budget": (2**30,),
     "memory_limit": (2**30,),
 }
 _FLAGS = ("transposed", "drop_first", "damped", "include_self", "gradient", "single_precision", "prune_each_step",
@@ -180,7 +179,7 @@ def _scorer(draw: random.Random) -> _core.Scorer:
     return _core.Scorer(
         _operators(draw), quality, clustering=draw.choice([clustering, clustering, None]),
         view_weights=draw.choice([[0.5, 0.5], [1.0], [], [0.2] * 5, [float("nan")] * 2]), features=[],
-        memory_budget=2**30, n_threads=draw.choice([1, 2]),
+        n_threads=draw.choice([1, 2]),
     )  # fmt: skip
 
 

@@ -74,9 +74,8 @@ class TestCheckpoint:
         path, ops = tmp_path / "search.json", fresh(3, 60)
         plain = search(ops, **BEAM)
         search(ops, checkpoint=path, max_evaluations=5, n_jobs=1, **BEAM)
-        scoring = mdt.Scoring(memory_budget=2**22)
         limits = {"n_jobs": 2, "time_limit": 100, "progress": lambda _: None}
-        other = search(ops, quality=scoring, checkpoint=path, **limits, **BEAM)
+        other = search(ops, checkpoint=path, **limits, **BEAM)
         assert_same(plain, other)
 
     def test_a_search_out_of_time_is_resumed(self, tmp_path):

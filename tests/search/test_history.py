@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
 import mdt_fast as mdt
 from helpers.searches import SEARCHES, SEQUENCES, WEIGHTS, assert_consistent, key_of, lazy, search, sequences_of, tiny
-from mdt_fast.strategies import MCTS, Beam, EpsilonGreedy, Exhaustive, Greedy, RandomSequences
+from mdt_fast.strategies import Beam, EpsilonGreedy, Exhaustive, Greedy, RandomSequences
 
 
 class TestHistory:
@@ -88,41 +86,3 @@ class TestHistory:
     def test_a_search_that_ends_by_itself_was_not_stopped(self, strategy):
         assert search(tiny(), **SEARCHES[strategy]).stopped is None
         assert search(tiny(), max_evaluations=10**6, **SEARCHES[strategy]).stopped is None
-
-
-class TestMemory:
-    @staticmethod
-    def needed(ops, strategy):
-        with pytest.raises(ValueError, match=r"(?is)(?=.*memory_budget).*bytes") as refused:
-            search(ops, strategy=strategy, quality=mdt.Scoring(memory_budget=1))
-        return max(int(re.sub("[,_]", "", number)) for number in re.findall(r"\d[\d,_]*\d", str(refused.value)))
-
-    @pytest.mark.parametrize(
-        ("strategy", "dtype"),
-        [
-            (Beam(width=3, max_steps=3), "float64"),
-            (Greedy(max_steps=3), "float64"),
-            (EpsilonGreedy(max_steps=3), "float64"),
-            (MCTS(playouts=30, max_steps=3), "float64"),
-            (Exhaustive(max_steps=3), "float64"),
-            (Beam(width=3, max_steps=3), "float32"),
-        ],
-        ids=str,
-    )
-    def test_any_budget_gives_the_same_history(self, strategy, dtype):
-        ops = tiny(5, 90, 3, dtype)
-        least = self.needed(ops, strategy)
-        reference = search(ops, strategy=strategy)
-        for budget in (least, least + 1, 2 * least, 5 * least, 100 * least):
-            res = search(ops, strategy=strategy, quality=mdt.Scoring(memory_budget=budget))
-            assert sequences_of(res) == sequences_of(reference)
-            for column in ("score", "parent", "depth"):
-                np.testing.assert_array_equal(res.history[column], reference.history[column])
-            assert res.trajectory.sequence == reference.trajectory.sequence
-            np.testing.assert_array_equal(res.labels, reference.labels)
-        with pytest.raises(ValueError, match="memory_budget"):
-            search(ops, strategy=strategy, quality=mdt.Scoring(memory_budget=least - 1))
-
-    def test_more_samples_need_more(self):
-        small, large = (self.needed(tiny(5, n), Beam(max_steps=2)) for n in (100, 200))
-        assert 0 < small < large

@@ -22,6 +22,9 @@ from helpers.searches import (
 )
 from mdt_fast.strategies import Beam, Exhaustive, Given, Mean, RandomSequences, RandomWeights
 
+# An accuracy at which other starts of the solver give the same labels.
+TIGHT = 1e-9
+
 
 class TestScores:
     @pytest.mark.parametrize("strategy", [*SEQUENCES, "convex", "direct", "cma"])
@@ -44,10 +47,13 @@ class TestScores:
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     def test_other_members_and_single_precision(self, strategy, n, dtype):
         ops = tiny(4, n, dtype=dtype).with_identity().with_teleport(0.8).with_powers([2])
-        res = search(ops, strategy=strategy, t=3)
+        identity = ops.names.index("identity")
+        res = search(ops, strategy=strategy, t=3, quality=mdt.Scoring(tol=TIGHT))
         assert_consistent(res, ops)
         for steps, score in zip(res.candidates, res.history["score"], strict=True):
-            assert score == composed(ops, steps)[0]
+            # All singular values of the identity are 1: its coordinates are arbitrary.
+            if not np.array_equal(ops.trajectory(steps).weights[:, identity], np.ones(len(steps))):
+                assert score == composed(ops, steps, tol=TIGHT)[0]
 
     @pytest.mark.parametrize("strategy", ["beam", "mcts", "convex"])
     @pytest.mark.parametrize(

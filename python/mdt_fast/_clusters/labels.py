@@ -9,7 +9,6 @@ Olivetti 0.76 both; one with random weights: 0.77 and 0.79, 0.68 both, 0.88 and 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -104,7 +103,7 @@ def choose_labels(
     weights = check_normalized_weights(share_weights(ops) if view_weights is None else view_weights, ops.n_views)
     scorer = _core.Scorer(
         ops.native, _score_of(quality, ops), clustering=clustering, view_weights=weights.tolist(),
-        features=double_features(features, ops), memory_budget=sys.maxsize, n_threads=n_threads(n_jobs),
+        features=double_features(features, ops), n_threads=n_threads(n_jobs),
     )  # fmt: skip
     with watch(progress) as monitor:
 

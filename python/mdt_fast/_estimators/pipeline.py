@@ -21,7 +21,7 @@ from .._geometry.time import TimeSelection, select_time
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._search.result import SearchResult
-from .._search.scoring import Scoring
+from .._search.scoring import CANDIDATE_TOL, Scoring
 from .._search.search import watched_search
 from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Given, Mean
@@ -116,7 +116,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, monitor: Monitor, observe:
         check_number("resolution", how.resolution)
         strategy = strategy if is_searched else Mean()
         scoring = replace(scoring, quality="contrastive" if strategy.compares else None, features=None)
-    scoring = scoring.with_defaults(tol=how.tol, n_components=how.n_components)
+    scoring = scoring.with_defaults(tol=CANDIDATE_TOL * check_number("tol", how.tol), n_components=how.n_components)
     selection = None
     if is_auto(t) and strategy.needs_time:
         selection = seen(select_time(ops, n_jobs=how.n_jobs, progress=monitor, time_limit=monitor.share()))

@@ -30,7 +30,7 @@ def combine_best(result: SearchResult, n_trajectories: int, n_jobs: int | None) 
     jobs, seed = ops.n_jobs if n_jobs is None else n_jobs, settings["random_state"]
     rows = np.sort(np.argsort(-result.history["score"], kind="stable")[:count])
     trajectories = [ops.trajectory(result.candidates[row]) for row in rows]
-    scorer = plan.scorer(ops, seed, scoring.memory_budget, n_threads(jobs))
+    scorer = plan.scorer(ops, seed, n_threads(jobs))
     weights = [trajectory.weights for trajectory in trajectories]
     batch = scorer.score(weights, with_labels=True, seconds=None, watch=lambda _: False)
     labels = np.stack([each.labels for each in batch.candidates if each is not None and each.labels is not None])

@@ -8,16 +8,12 @@ from .scoring import Scoring, ScoringPlan
 # Entries of a row of a walk for each neighbour: a neighbour relation that holds in one direction
 # only adds an entry to both rows.
 _ENTRIES_PER_NEIGHBOR = 1.6
-# Sequences of the planned beam search: width 2, 12 steps.
-_PLANNED_SEQUENCES = 2 * 12
-# Bytes kept for longer sequences by default.
-_KEPT = 2**29
 
 
 def plan_search(
     n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, item_size: int = 8, n_threads: int = 1
 ) -> dict[str, int]:
-    """Estimate the bytes of a beam search of width 2 and 12 steps, stage by stage, and the total.
+    """Estimate the bytes of a search, stage by stage, and the total.
 
     The views themselves are not counted. `item_size` is the size of an element of the operators.
     """
@@ -26,14 +22,7 @@ def plan_search(
     graph = n_samples * (12 * n_neighbors + 8) + entries * 12
     operators = n_views * (entries * (4 + item_size) + n_samples * (8 + item_size))
     candidates = _core.plan_candidates(n_samples, int(operators), n_clusters, item_size, n_threads)
-    # The product of each sequence with the starting block.
-    kept = min(_KEPT, _PLANNED_SEQUENCES * n_views * candidates.starting_block)
-    plan = {
-        "graphs, while building": int(graph),
-        "operators": int(operators),
-        **_stages(candidates),
-        "kept for longer sequences": int(kept),
-    }
+    plan = {"graphs, while building": int(graph), "operators": int(operators), **_stages(candidates)}
     return {**plan, "total": sum(plan.values())}
 
 
@@ -44,25 +33,17 @@ def check_solver_memory(ops: OperatorSet, plan: ScoringPlan, scoring: Scoring) -
         check_components(name, plan.n_components, ops.n_samples, ops.dtype.itemsize, extra=1)
 
 
-def memory_left(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) -> int:
-    """Return the bytes of a limit that scoring leaves for longer sequences.
-
-    Raises
-    ------
-    MemoryError
-        If scoring alone takes more than the limit.
-    """
+def check_memory(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) -> None:
+    """Raise MemoryError if scoring takes more than a limit in bytes."""
     operators = sum(P.data.nbytes + P.indices.nbytes + 8 * ops.n_samples for P in ops.views)
     candidates = _core.plan_candidates(ops.n_samples, operators, plan.n_components or 1, ops.dtype.itemsize, threads)
     stages = _stages(candidates)
-    left = limit - sum(stages.values())
-    if left < 0:
+    if sum(stages.values()) > limit:
         parts = ", ".join(f"{name} {size / 1e9:.3g} GB" for name, size in stages.items() if size)
         raise MemoryError(
             f"memory_limit: expected at least {sum(stages.values()) / 1e9:.3g} GB for {ops.n_samples:,} samples, "
             f"{candidates.at_once} candidate(s) at a time ({parts}), got {limit / 1e9:.3g} GB"
         )
-    return left + candidates.starting_block
 
 
 def _stages(plan: _core.CandidatePlan) -> dict[str, int]:
@@ -70,5 +51,5 @@ def _stages(plan: _core.CandidatePlan) -> dict[str, int]:
         "reordered operators": plan.reordered_operators,
         "solver": plan.solver,
         "coordinates and labels": plan.coordinates_and_labels,
-        "starting block": plan.starting_block,
+        "starting blocks": plan.starting_blocks,
     }

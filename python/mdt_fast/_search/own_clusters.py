@@ -52,6 +52,6 @@ def own_clusters(
     scoring = Scoring("information")
     plan = ScoringPlan.check(scoring, Consensus(), ops, n_clusters, None)
     threads = n_threads(ops.n_jobs if n_jobs is None else n_jobs)
-    scorer = plan.scorer(ops, seed, scoring.memory_budget, threads)
+    scorer = plan.scorer(ops, seed, threads)
     scored = scorer.score(candidates, with_labels=True, seconds=None, watch=lambda _: False).candidates
     return [each.labels for each in scored if each is not None and each.labels is not None]

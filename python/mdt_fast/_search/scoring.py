@@ -26,8 +26,11 @@ LABEL_QUALITIES = ("calinski_harabasz", "davies_bouldin", "silhouette", "persist
 QUALITIES = (*LABEL_QUALITIES, "contrastive")
 _ON_FEATURES = LABEL_QUALITIES[:3]
 
-# Accuracy of distances and largest number of iterations of the embedding of a candidate.
-_EMBEDDING_TOL = 1e-3
+# Accuracy of distances in the embedding of a candidate, times that of the final embedding: labels are as good, and a
+# consensus of 100,000 blobs moves 42 % fewer bytes.
+CANDIDATE_TOL = 10.0
+_EMBEDDING_TOL = 1e-2
+# Largest number of iterations of that embedding.
 _EMBEDDING_MAX_ITER = 300
 
 
@@ -54,11 +57,8 @@ class Scoring:
         Number of k-means starts for each candidate; None is the default of the strategy.
     tol : float or None, default=None
         Error of distances between embedded samples, relative to the largest singular value of a
-        coordinate. None is 1e-3, or `tol` of the estimator. Unlike `tol` of :func:`embed`, it does
+        coordinate. None is 1e-2, or ten times `tol` of the estimator. Unlike `tol` of :func:`embed`, it does
         not bound coordinates that are too small to change labels.
-    memory_budget : int, default=2**29
-        Bytes that may be kept to make longer sequences cheaper. It changes the time, never the
-        result.
     """
 
     quality: QualityLike = "auto"
@@ -66,7 +66,6 @@ class Scoring:
     n_components: int | None = None
     n_init: int | None = None
     tol: float | None = None
-    memory_budget: int = 2**29
 
     @classmethod
     def of(cls, quality: Any) -> Scoring:
@@ -151,7 +150,7 @@ class ScoringPlan:
         own = {name: getattr(self, name) for name in ("n_clusters", "n_components", "damped", "n_init", "tol")}
         return {"quality": self.name, **own, "view_weights": self.view_weights.tolist()}
 
-    def scorer(self, ops: OperatorSet, seed: int, memory_budget: int, threads: int) -> _core.Scorer:
+    def scorer(self, ops: OperatorSet, seed: int, threads: int) -> _core.Scorer:
         """Return the scorer of the core; without a quality it clusters but does not score."""
         clustering = None
         if self.n_clusters is not None and self.n_components is not None:
@@ -170,5 +169,5 @@ class ScoringPlan:
 
         return _core.Scorer(
             ops.native, quality, clustering=clustering, view_weights=self.view_weights.tolist(), features=self.features,
-            memory_budget=memory_budget, n_threads=threads,
+            n_threads=threads,
         )  # fmt: skip

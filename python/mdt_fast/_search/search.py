@@ -18,7 +18,7 @@ from .._support.threads import n_threads
 from ..quality._view_weights import stay_of, weights_of
 from .checkpoint import Checkpoint, fingerprint
 from .evaluation import Evaluation
-from .memory_plan import check_solver_memory, memory_left
+from .memory_plan import check_memory, check_solver_memory
 from .problem import Answer, Problem
 from .progress import Reporter
 from .result import SearchResult
@@ -153,10 +153,9 @@ def watched_search(
     check_solver_memory(ops, plan, scoring)
     seed, requested = check_seed(random_state), check_time(t)
     jobs = ops.n_jobs if n_jobs is None else n_jobs
-    budget = check_integer("memory_budget", scoring.memory_budget, minimum=0, maximum=sys.maxsize)
     if memory_limit is not None:
         limit = check_integer("memory_limit", memory_limit, minimum=0, maximum=sys.maxsize)
-        budget = min(budget, memory_left(limit, ops, plan, n_threads(jobs)))
+        check_memory(limit, ops, plan, n_threads(jobs))
     count = None if max_evaluations is None else check_integer("max_evaluations", max_evaluations, minimum=1)
     if checkpoint is not None:
         checkpoint = check_path("checkpoint", checkpoint, "a path or None")
@@ -166,13 +165,13 @@ def watched_search(
         seconds = monitor.share() if checkpoint is None else math.inf
         with monitor.stage("view weights"), monitor.limited(seconds):
             weighed = search(
-                ops, n_clusters, strategy=_WEIGHING, t=requested, quality=Scoring(memory_budget=budget),
-                memory_limit=memory_limit, random_state=seed, n_jobs=n_jobs, progress=monitor,
+                ops, n_clusters, strategy=_WEIGHING, t=requested, memory_limit=memory_limit,
+                random_state=seed, n_jobs=n_jobs, progress=monitor,
             )  # fmt: skip
         assert weighed.labels is not None
         plan, selected = replace(plan, view_weights=weights_of(stay_of(ops, weighed.labels))), weighed.t
     settings = {"strategy": chosen.settings(), "t": requested, **plan.settings(), "random_state": seed}
-    scorer = plan.scorer(ops, seed, budget, n_threads(jobs))
+    scorer = plan.scorer(ops, seed, n_threads(jobs))
     data = None if checkpoint is None else fingerprint(ops, plan.features)
     known = Checkpoint(checkpoint, {"version": _core.__version__, **settings, "data": data}, ops)
     time = _select_time(chosen, requested, selected, ops, n_jobs, monitor)

@@ -9,7 +9,7 @@ pub struct PyCandidatePlan {
     reordered_operators: u64,
     solver: u64,
     coordinates_and_labels: u64,
-    starting_block: u64,
+    starting_blocks: u64,
     at_once: usize,
 }
 
@@ -22,7 +22,7 @@ pub fn plan_candidates(
     item_size: usize,
     n_threads: usize,
 ) -> PyCandidatePlan {
-    let CandidatePlan { reordered_operators, solver, coordinates_and_labels, starting_block, at_once } =
+    let CandidatePlan { reordered_operators, solver, coordinates_and_labels, starting_blocks, at_once } =
         search::plan_candidates(n_samples, operator_bytes, n_components, item_size, n_threads);
-    PyCandidatePlan { reordered_operators, solver, coordinates_and_labels, starting_block, at_once }
+    PyCandidatePlan { reordered_operators, solver, coordinates_and_labels, starting_blocks, at_once }
 }

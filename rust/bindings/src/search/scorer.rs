@@ -1,5 +1,6 @@
 //! `Scorer`: scores of trajectories, and the searches that use them.
 
+use std::any::Any;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -7,9 +8,10 @@ use mdt_core::cluster::k_means::KMeansSettings;
 use mdt_core::cluster::quality::Criterion;
 use mdt_core::ground::csr::MAX_SIZE;
 use mdt_core::search::{
-    self, Answer, Clustered, Clustering, Evaluator, Halt, Quality, Score, ScoreFunction, ScoredView, ViewRows,
+    self, Answer, Clustered, Clustering, Evaluator, Halt, Quality, Score, ScoreFunction, ScoredView, StartBlock,
+    ViewRows,
 };
-use mdt_core::spectral::{EmbeddingSettings, Start};
+use mdt_core::spectral::EmbeddingSettings;
 use mdt_core::{Error, Exec, OperatorSet, Real};
 use numpy::{Element, PyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -92,28 +94,29 @@ pub struct PyScorer {
     clustering: Option<Clustering>,
     view_weights: Vec<f64>,
     features: Vec<OwnedRows>,
-    memory_budget: usize,
+    /// The [`StartBlock`] of the operators, in their precision.
+    start: Box<dyn Any + Send + Sync>,
     n_threads: usize,
 }
 
 #[pymethods]
 impl PyScorer {
     #[new]
-    #[pyo3(signature = (operators, quality, *, clustering, view_weights, features, memory_budget, n_threads))]
+    #[pyo3(signature = (operators, quality, *, clustering, view_weights, features, n_threads))]
     fn new(
         operators: Py<PyOperatorSet>,
         quality: &Bound<'_, PyAny>,
         clustering: Option<PyRef<'_, PyClustering>>,
         view_weights: Vec<f64>,
         features: Vec<OwnedRows>,
-        memory_budget: usize,
         n_threads: usize,
     ) -> PyResult<Self> {
         let (source, clustering) = (Source::new(quality)?, clustering.map(|how| how.0.clone()));
         let n_walks = dispatch!(&operators.get().0, set => set.walks().len());
         let n_views = if features.is_empty() { n_walks } else { features.len() };
         within("length of view_weights", view_weights.len(), 0..=n_views)?;
-        Ok(Self { operators, source, clustering, view_weights, features, memory_budget, n_threads })
+        let start = dispatch!(&operators.get().0, set => start_of(set));
+        Ok(Self { operators, source, clustering, view_weights, features, start, n_threads })
     }
 
     /// Run a strategy. `known` holds scores of an earlier run; the answer is the best sequence of
@@ -201,13 +204,22 @@ impl PyScorer {
         let Some(how) = &self.clustering else { return Ok(None) };
         dispatch!(&self.operators.bind(py).get().0, set => {
             let trajectory = trajectory(set, &weights)?;
-            let found = run(py, self.n_threads, usize::MAX, |exec| how.of(&trajectory, Start::Random, exec))?;
+            let found = run(py, self.n_threads, usize::MAX, |exec| how.of(&trajectory, self.start(), exec))?;
             Ok(Some(signed(py, found.labels)))
         })
     }
 }
 
+/// An empty starting block in the precision of a set.
+fn start_of<T: Real>(_: &OperatorSet<T>) -> Box<dyn Any + Send + Sync> {
+    Box::new(StartBlock::<T>::default())
+}
+
 impl PyScorer {
+    fn start<T: Real>(&self) -> &StartBlock<T> {
+        self.start.downcast_ref().expect("the block has the precision of the operators")
+    }
+
     /// Runs `work` with an evaluator. Scored sequences go to `watch` and clusterings to a Python
     /// quality function, both on the calling thread.
     fn with_evaluator<T: Real + Element, R: Send>(
@@ -228,7 +240,7 @@ impl PyScorer {
         let evaluate = |exec: &Exec, wake: &(dyn Fn() + Sync)| {
             let by_function = |name: &str, clustered: &Clustered<T>| request(&requests, name, clustered, wake);
             let quality = self.quality(&by_function)?;
-            work(&Evaluator::new(set, quality, self.memory_budget, deadline, &listener)?, exec)
+            work(&Evaluator::new(set, quality, self.start(), deadline, &listener), exec)
         };
         let report = |py: Python<'_>, journal: &mut Receiver<PyScoredSequence>| {
             let entries: Vec<PyScoredSequence> = journal.try_iter().collect();

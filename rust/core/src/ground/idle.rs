@@ -1,4 +1,4 @@
-//! Memory of dropped blocks, kept for later ones. Up to 128 MB are kept, and 512 MB while a [`Reuse`]
+//! Memory of dropped blocks, kept for later ones. Up to 128 MB are kept, and 256 MB while a [`Reuse`]
 //! exists.
 
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use memmap2::MmapMut;
 
 /// Most bytes kept for later blocks while a [`Reuse`] exists.
-const IDLE_BYTES: usize = 1 << 29;
+const IDLE_BYTES: usize = 1 << 28;
 
 /// Most bytes kept at other times: enough for blocks of a few ten thousand rows.
 const RESTING_BYTES: usize = 128 << 20;
@@ -104,15 +104,15 @@ mod tests {
     #[test]
     fn idle_memory_is_bounded_and_serves_blocks_of_about_its_size() {
         let mut idle = Idle(Vec::new());
-        for megabytes in [200, 8, 200, 200] {
+        for megabytes in [100, 8, 100, 100] {
             idle.give(MmapMut::map_anon(megabytes << 20).unwrap(), IDLE_BYTES);
         }
         let sizes: Vec<usize> = idle.0.iter().map(|map| map.len() >> 20).collect();
-        assert_eq!(sizes, [8, 200, 200]);
-        for (wanted, found) in [(9, None), (3, None), (199, Some(200)), (6, Some(8)), (6, None)] {
+        assert_eq!(sizes, [8, 100, 100]);
+        for (wanted, found) in [(9, None), (3, None), (99, Some(100)), (6, Some(8)), (6, None)] {
             assert_eq!(idle.take(wanted << 20).map(|map| map.len() >> 20), found, "{wanted}");
         }
-        idle.give(MmapMut::map_anon(8 << 20).unwrap(), RESTING_BYTES);
+        idle.give(MmapMut::map_anon(64 << 20).unwrap(), RESTING_BYTES);
         assert_eq!(idle.0.len(), 1);
     }
 }

@@ -3,6 +3,7 @@
 //! Coordinates are computed to the accuracy that distances need: a coordinate that is small next to
 //! the first hardly changes a label.
 
+use super::start_block::StartBlock;
 use crate::cluster::damping::damp_rows;
 use crate::cluster::k_means::{KMeansSettings, k_means};
 use crate::reorder::{in_cache_order, in_given_order};
@@ -32,11 +33,11 @@ pub struct Clustered<T> {
 }
 
 impl Clustering {
-    /// Computes coordinates and labels of a trajectory.
+    /// Computes coordinates and labels of a trajectory. `start` is that of its set and of no other.
     pub fn of<T: Real>(
         &self,
         trajectory: &Trajectory<'_, T>,
-        start: Start<'_, T>,
+        start: &StartBlock<T>,
         exec: &Exec,
     ) -> Result<Clustered<T>> {
         self.in_solver_order(trajectory, start, exec)?.in_given_order(trajectory.set(), exec)
@@ -46,11 +47,14 @@ impl Clustering {
     pub(super) fn in_solver_order<T: Real>(
         &self,
         trajectory: &Trajectory<'_, T>,
-        start: Start<'_, T>,
+        start: &StartBlock<T>,
         exec: &Exec,
     ) -> Result<Clustered<T>> {
         let reordered = trajectory.over(in_cache_order(trajectory.set(), exec)?);
-        let embedding = embed_in_order(&reordered, Decomposition::Uniform, &self.embedding, start, exec)?;
+        let block = start.for_trajectory(&reordered, &self.embedding, exec)?;
+        let first = block.as_ref().map_or(Start::Random, |block| Start::Left(block));
+        let embedding = embed_in_order(&reordered, Decomposition::Uniform, &self.embedding, first, exec)?;
+        drop(block);
         let dimension = self.embedding.n_components;
         let found = if self.damped {
             k_means(&damp_rows(&embedding.coordinates, dimension)?, dimension, &self.k_means, exec)?

@@ -2,28 +2,24 @@
 //!
 //! A score is a function of the trajectory and of the settings alone. It does not depend on the
 //! strategy, on threads, on memory or on the candidates scored before, so a search can be resumed
-//! with known scores. What is reused between candidates is therefore exact: all candidates start
-//! the solver from one random block `X`, and the cache of [`Images`] provides `W X`. (The singular
-//! vectors of a shorter sequence would be a better start, but scores would depend on the order of
-//! the search.)
+//! with known scores. All candidates therefore start the solver from one block, [`StartBlock`]. (The
+//! singular vectors of a shorter sequence would be a better start, but scores would depend on the
+//! order of the search.)
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use super::candidate::Candidate;
 use super::clustering::Clustered;
-use super::images::Images;
 use super::quality::Quality;
 use super::tree::rank;
-use super::{Score, Scorer, Sequence};
+use super::{Score, Scorer, Sequence, StartBlock};
 use crate::cluster::k_means::{KMeans, KMeansSettings, k_means};
-use crate::ground::block::Block;
 use crate::ground::exec::lock;
 use crate::ground::idle::Reuse;
-use crate::reorder::{in_cache_order, in_given_order};
-use crate::spectral::{Start, random_start, start_columns};
-use crate::{Direction, Error, Exec, OperatorSet, Real, Result, Trajectory};
+use crate::reorder::in_given_order;
+use crate::{Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Up to this many points, each thread evaluates a candidate of its own: a quarter faster at 10,000
 /// points, a tenth at 30,000. Above, the threads share one candidate, because several would compete
@@ -55,9 +51,7 @@ pub struct BestStart {
 pub struct Evaluator<'a, T> {
     set: &'a OperatorSet<T>,
     quality: Quality<'a, T>,
-    /// The block `X`, computed at the first use; None inside if the solver needs none.
-    start: OnceLock<Option<Vec<T>>>,
-    images: Mutex<Images<T>>,
+    start: &'a StartBlock<T>,
     deadline: Option<Instant>,
     on_scored: &'a Observer<'a>,
     best: Mutex<Option<Best>>,
@@ -76,35 +70,26 @@ struct Best {
 impl<'a, T: Real> Evaluator<'a, T> {
     /// Creates an evaluator.
     ///
-    /// `memory_budget` bounds the bytes of the image cache; a budget below one block is an error.
-    /// No candidate is begun after the `deadline`, except the first.
+    /// `start` is shared by all evaluators of the set with the same settings. No candidate is begun
+    /// after the `deadline`, except the first.
     pub fn new(
         set: &'a OperatorSet<T>,
         quality: Quality<'a, T>,
-        memory_budget: usize,
+        start: &'a StartBlock<T>,
         deadline: Option<Instant>,
         on_scored: &'a Observer<'a>,
-    ) -> Result<Self> {
-        let columns = quality.clustering().map_or(0, |how| start_columns(how.embedding.rank()));
-        let bytes = set.n() * columns * size_of::<T>();
-        if bytes > memory_budget {
-            return Err(Error::Invalid(format!(
-                "memory_budget: expected at least {bytes} bytes, one block of vectors, got {memory_budget}"
-            )));
-        }
-        let images = Mutex::new(Images::new(memory_budget.checked_div(bytes).unwrap_or(0)));
-        Ok(Self {
+    ) -> Self {
+        Self {
             set,
             quality,
-            start: OnceLock::new(),
-            images,
+            start,
             deadline,
             on_scored,
             best: Mutex::new(None),
             scored: AtomicUsize::new(0),
             unconverged: AtomicUsize::new(0),
             _reuse: Reuse::new(),
-        })
+        }
     }
 
     /// Number of candidates so far whose coordinates are not within the tolerance.
@@ -120,7 +105,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
             return Ok(Some(kept));
         }
         let candidate = Candidate::Sequence(sequence.to_vec());
-        let found = self.cluster(&candidate, &candidate.trajectory(self.set)?, exec)?;
+        let found = self.cluster(&candidate.trajectory(self.set)?, exec)?;
         found.map(|found| in_given_order(self.set, found.labels, exec)).transpose()
     }
 
@@ -207,7 +192,7 @@ impl<'a, T: Real> Evaluator<'a, T> {
         let began = Instant::now();
         let trajectory = candidate.trajectory(self.set)?;
         let name = candidate.name(self.set.members().len());
-        let clustered = self.cluster(candidate, &trajectory, exec)?;
+        let clustered = self.cluster(&trajectory, exec)?;
         let value = self.quality.of(&trajectory, &name, clustered.as_ref(), exec)?;
         let score = Score { value: finite(value, &name)?, seconds: began.elapsed().as_secs_f64() };
         let is_unconverged = clustered.as_ref().is_some_and(|clustered| !clustered.converged);
@@ -216,50 +201,9 @@ impl<'a, T: Real> Evaluator<'a, T> {
     }
 
     /// Coordinates and labels in the solver's order; None if the quality has no clustering.
-    fn cluster(
-        &self,
-        candidate: &Candidate,
-        trajectory: &Trajectory<'_, T>,
-        exec: &Exec,
-    ) -> Result<Option<Clustered<T>>> {
-        let Some(clustering) = self.quality.clustering() else { return Ok(None) };
-        let image;
-        let mut start = Start::Random;
-        if let Candidate::Sequence(sequence) = candidate
-            && let Some(block) = self.start(exec)?
-        {
-            image = self.image(sequence, block, exec)?;
-            start = Start::Applied { block, image: &image };
-        }
-        clustering.in_solver_order(trajectory, start, exec).map(Some)
-    }
-
-    /// The starting block `X`; None if the solver needs none.
-    fn start(&self, exec: &Exec) -> Result<Option<&[T]>> {
-        if self.start.get().is_none() {
-            let how = self.quality.clustering().map(|clustering| clustering.embedding);
-            let made = how.map(|how| random_start(self.set.n(), how.rank(), how.seed, exec)).transpose()?.flatten();
-            // Two threads may both compute the block; both results are equal.
-            let _ = self.start.set(made);
-        }
-        Ok(self.start.get().and_then(Option::as_deref))
-    }
-
-    /// `W X` in the solver's order, from the longest prefix of the sequence that is cached.
-    fn image(&self, sequence: &[u16], block: &[T], exec: &Exec) -> Result<Arc<Block<T>>> {
-        let prefix = lock(&self.images).longest_prefix(sequence);
-        let (done, mut image) = prefix.map_or((0, None), |(length, image)| (length, Some(image)));
-        let set = in_cache_order(self.set, exec)?;
-        for &member in &sequence[done..] {
-            let step = Trajectory::of_sequence(set, &[member])?;
-            let mut next = Block::unset(block.len())?;
-            let input = image.as_ref().map_or(block, |image: &Arc<Block<T>>| &image[..]);
-            step.apply(input, block.len() / set.n(), Direction::Forward, &mut next, exec)?;
-            image = Some(Arc::new(next));
-        }
-        let image = image.ok_or_else(|| Error::Invalid("expected at least one step, got none".into()))?;
-        lock(&self.images).keep(sequence, &image);
-        Ok(image)
+    fn cluster(&self, trajectory: &Trajectory<'_, T>, exec: &Exec) -> Result<Option<Clustered<T>>> {
+        let clustering = self.quality.clustering();
+        clustering.map(|clustering| clustering.in_solver_order(trajectory, self.start, exec)).transpose()
     }
 }
 

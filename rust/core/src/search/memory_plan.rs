@@ -5,7 +5,7 @@
 //! ```text
 //! solver                  c solver_bytes(n, r, s)  see `spectral`
 //! coordinates and labels  c n (2 r s + 8 r + 16)   k-means works in double precision
-//! starting block          n s b                    shared by all candidates
+//! starting blocks         (1 + c) n s b            one is shared, each candidate has another
 //! ```
 
 use super::evaluator::SIDE_BY_SIDE;
@@ -22,8 +22,8 @@ pub struct CandidatePlan {
     pub solver: u64,
     /// Coordinates, labels and k-means.
     pub coordinates_and_labels: u64,
-    /// The block from which all candidates start.
-    pub starting_block: u64,
+    /// The block from which all candidates start, and those that they make of it.
+    pub starting_blocks: u64,
     /// Number of candidates that are evaluated at the same time.
     pub at_once: usize,
 }
@@ -48,7 +48,7 @@ pub fn plan_candidates(
         reordered_operators: if n_samples >= LARGE { operator_bytes } else { 0 },
         solver: candidates.saturating_mul(solver_bytes(n_samples, rank, item_size as usize)),
         coordinates_and_labels: candidates.saturating_mul(bytes(2 * columns, 8 * columns + 16)),
-        starting_block: bytes(block, 0),
+        starting_blocks: (1 + candidates).saturating_mul(bytes(block, 0)),
         at_once,
     }
 }
@@ -61,15 +61,15 @@ mod tests {
     fn plans_follow_the_formulas() {
         let plan = |n, operators, components, item, threads| {
             let plan = plan_candidates(n, operators, components, item, threads);
-            let bytes = [plan.reordered_operators, plan.solver, plan.coordinates_and_labels, plan.starting_block];
+            let bytes = [plan.reordered_operators, plan.solver, plan.coordinates_and_labels, plan.starting_blocks];
             (plan.at_once, bytes)
         };
-        assert_eq!(plan(600, 1000, 4, 8, 2), (2, [0, 2_746_400, 163_200, 38_400]));
-        assert_eq!(plan(16_383, 7_000_000, 10, 4, 8), (8, [0, 200_441_088, 25_164_288, 1_048_512]));
-        assert_eq!(plan(16_384, 7_000_000, 10, 4, 8), (8, [7_000_000, 200_452_224, 25_165_824, 1_048_576]));
-        assert_eq!(plan(32_768, 1 << 24, 3, 8, 4), (4, [1 << 24, 178_234_368, 14_680_064, 2_097_152]));
-        assert_eq!(plan(32_769, 1 << 24, 40, 8, 4), (1, [1 << 24, 213_805_744, 32_769_000, 8_388_864]));
-        let million = (1, [3_000_000_000, 1_394_250_000, 192_000_000, 64_000_000]);
+        assert_eq!(plan(600, 1000, 4, 8, 2), (2, [0, 2_746_400, 163_200, 3 * 38_400]));
+        assert_eq!(plan(16_383, 7_000_000, 10, 4, 8), (8, [0, 200_441_088, 25_164_288, 9 * 1_048_512]));
+        assert_eq!(plan(16_384, 7_000_000, 10, 4, 8), (8, [7_000_000, 200_452_224, 25_165_824, 9 * 1_048_576]));
+        assert_eq!(plan(32_768, 1 << 24, 3, 8, 4), (4, [1 << 24, 178_234_368, 14_680_064, 5 * 2_097_152]));
+        assert_eq!(plan(32_769, 1 << 24, 40, 8, 4), (1, [1 << 24, 213_805_744, 32_769_000, 2 * 8_388_864]));
+        let million = (1, [3_000_000_000, 880_739_600, 192_000_000, 2 * 64_000_000]);
         assert_eq!(plan(1_000_000, 3_000_000_000, 10, 4, 64), million);
     }
 }

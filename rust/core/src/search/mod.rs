@@ -13,7 +13,7 @@
 //! | `clustering` | from a trajectory to labels |
 //! | `quality` | from labels to a score |
 //! | `evaluator` | scores candidates and reuses what they share |
-//! | `images` | cache of products with the starting block |
+//! | `start_block` | the block from which the solver starts |
 //! | `contrastive_estimate` | estimate of the contrastive loss for many points |
 //! | `memory_plan` | estimate of the memory that candidates take |
 
@@ -21,9 +21,9 @@ mod candidate;
 mod clustering;
 mod contrastive_estimate;
 mod evaluator;
-mod images;
 mod memory_plan;
 mod quality;
+mod start_block;
 mod strategies;
 mod tree;
 
@@ -31,6 +31,7 @@ pub use clustering::{Clustered, Clustering};
 pub use evaluator::{BestStart, Evaluation, Evaluator, Observer};
 pub use memory_plan::{CandidatePlan, plan_candidates};
 pub use quality::{Quality, ScoreFunction, ScoredView, ViewRows};
+pub use start_block::StartBlock;
 pub use strategies::{Beam, EpsilonGreedy, Exhaustive, Mcts, RandomSequences};
 pub use tree::{Node, SearchOutcome, SearchTree};
 

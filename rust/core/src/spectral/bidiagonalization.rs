@@ -35,8 +35,8 @@ use super::decomposition::{decompose, decomposition_bytes};
 use super::linear_map::{LinearMap, image};
 use super::start::{BasisWidths, Start, replacement_stream, start_columns, starting_block};
 use crate::ground::memory;
-use crate::ground::tall::{Basis, Links, ORTHONORMAL, TallBlock, TallRef};
-use crate::{Direction, Error, Exec, Real, Result, Stream};
+use crate::ground::tall::{Basis, Links, ORTHONORMAL, TallBlock};
+use crate::{Direction, Exec, Real, Result, Stream};
 
 /// Columns may lose this much of their orthogonality, and a small part of the tolerance: half of
 /// the digits are enough.
@@ -63,11 +63,9 @@ pub(super) struct Bidiagonalization<'a, T, M> {
     next: TallBlock<T>,
     /// `Q_next`, between the two products of a step.
     left_next: TallBlock<T>,
-    /// `A P_next`, if it is given.
-    next_image: Option<&'a [T]>,
     /// `R`.
     factor: Mat<f64>,
-    /// A new block has products with the last block or, after a restart, with all kept columns.
+    /// How orthogonal new blocks must be, and whether to all columns.
     links: Links,
     /// Inner products of the residuals outside of narrowed blocks, for the first columns of both
     /// bases.
@@ -101,16 +99,11 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         memory::require(decomposition_bytes(room))?;
         let right = Basis::new(n);
         let mut stream = replacement_stream(seed);
-        let mut next = starting_block(n, cols, given, seed, exec)?;
-        let next_image = if let Start::Applied { block, image } = start {
-            Error::check_size("elements of the starting block", next.len(), block.len())?;
-            Error::check_size("elements of its image", next.len(), image.len())?;
-            Some(image)
-        } else {
-            right.orthonormalize(&mut next, Links::ALL, &mut stream, exec)?;
-            None
-        };
-        Ok(Self {
+        let mut block = starting_block(n, cols, given, seed, exec)?;
+        right.orthonormalize(&mut block, Links::ALL, &mut stream, exec)?;
+        let starts_left = matches!(start, Start::Left(_));
+        let (next, left_next) = if starts_left { (TallBlock::empty(), block) } else { (block, TallBlock::empty()) };
+        let mut lanczos = Self {
             map,
             exec,
             rank,
@@ -119,8 +112,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
             right,
             projected: Mat::zeros(room, room),
             next,
-            left_next: TallBlock::empty(),
-            next_image,
+            left_next,
             factor: Mat::zeros(0, 0),
             // All columns count until the first triplets are known.
             links: Links { from: 0, all: true, allowed: LEAST_ORTHOGONAL.min(1e-2 * tolerance) },
@@ -129,20 +121,22 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
             stream,
             iterations: 0,
             applications: 0,
-        })
+        };
+        if starts_left {
+            lanczos.step_back()?;
+        }
+        Ok(lanczos)
     }
 
     /// The first half of a step: the product with `P_next`, which joins its basis.
     pub fn step_forward(&mut self) -> Result<()> {
-        let (m, cols) = (self.left.width(), self.next.cols());
-        let mut y = match self.next_image.take() {
-            Some(given) => TallRef::new(given, cols).columns(0..cols, self.exec)?,
-            None => image(self.map, self.next.view(), Direction::Forward, self.exec)?,
-        };
+        let (rows, from, cols) = (self.left.width(), self.right.width(), self.next.cols());
+        let mut y = image(self.map, self.next.view(), Direction::Forward, self.exec)?;
         self.right.append(std::mem::replace(&mut self.next, TallBlock::empty()));
-        let new = self.left.orthonormalize(&mut y, self.links, &mut self.stream, self.exec)?;
-        self.projected.submatrix_mut(0, m, m, cols).copy_from(&new.coefficients);
-        self.projected.submatrix_mut(m, m, cols, cols).copy_from(&new.factor);
+        let links = self.left.linked_to_last(self.links);
+        let new = self.left.orthonormalize(&mut y, links, &mut self.stream, self.exec)?;
+        self.projected.submatrix_mut(0, from, rows, cols).copy_from(&new.coefficients);
+        self.projected.submatrix_mut(rows, from, cols, cols).copy_from(&new.factor);
         self.left_next = y;
         self.applications += cols;
         Ok(())
@@ -150,11 +144,11 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
 
     /// The second half of a step: the transposed product with `Q_next`, which joins its basis.
     pub fn step_back(&mut self) -> Result<()> {
-        let (m, cols) = (self.left.width(), self.left_next.cols());
+        let cols = self.left_next.cols();
         self.next = image(self.map, self.left_next.view(), Direction::Transposed, self.exec)?;
         self.left.append(std::mem::replace(&mut self.left_next, TallBlock::empty()));
-        self.links.from = m;
-        self.factor = self.right.orthonormalize(&mut self.next, self.links, &mut self.stream, self.exec)?.factor;
+        let links = self.right.linked_to_last(self.links);
+        self.factor = self.right.orthonormalize(&mut self.next, links, &mut self.stream, self.exec)?.factor;
         self.iterations += 1;
         self.applications += cols;
         Ok(())
@@ -168,8 +162,9 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
     /// Whether the triplets should be computed now. While a decomposition is costly, only after the
     /// bases have grown.
     pub fn is_due(&self, is_last: bool) -> bool {
+        // After a start with left vectors the right basis is smaller by a block.
         let width = self.left.width();
-        width >= self.rank && (width >= self.next_look || self.is_full() || is_last)
+        self.right.width().min(width) >= self.rank && (width >= self.next_look || self.is_full() || is_last)
     }
 
     /// Computes the triplets of the projected matrix.
@@ -177,19 +172,20 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         let (width, cols) = (self.left.width(), self.next.cols());
         let is_costly = width.pow(3) > COSTLY_LOOK * self.map.n() * cols;
         self.next_look = width + if is_costly { width / LOOK_AFTER } else { 0 };
-        let small = decompose(self.projected.submatrix(0, 0, width, width), self.exec)?;
+        let small = decompose(self.projected.submatrix(0, 0, width, self.right.width()), self.exec)?;
         let errors = product(self.factor.as_ref(), small.left.as_ref().subrows(width - cols, cols));
-        let least = (self.unseen.ncols()..width).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
+        let least =
+            (self.unseen.ncols()..errors.ncols()).map(|i| errors.col(i).norm_l2()).fold(f64::INFINITY, f64::min);
         self.links.all = ORTHONORMAL * T::ROUNDOFF * small.values[0] > self.links.allowed * least;
         Ok(self.with_residuals(small, errors))
     }
 
     /// Computes the triplets between the two products of a step; their right vectors need both.
     pub fn triplets_halfway(&self) -> Result<Triplets> {
-        let (width, cols) = (self.left.width(), self.left_next.cols());
-        let small = decompose(self.projected.submatrix(0, 0, width, width + cols), self.exec)?;
-        let factor = self.projected.submatrix(width, width, cols, cols);
-        let errors = product(factor, small.right.as_ref().subrows(width, cols));
+        let (rows, columns, cols) = (self.left.width(), self.right.width(), self.left_next.cols());
+        let small = decompose(self.projected.submatrix(0, 0, rows, columns), self.exec)?;
+        let factor = self.projected.submatrix(rows, columns - cols, cols, cols);
+        let errors = product(factor, small.right.as_ref().subrows(columns - cols, cols));
         Ok(self.with_residuals(small, errors))
     }
 
@@ -203,7 +199,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
     /// Continues with a narrower block if few triplets are left, or restarts if the bases are full.
     pub fn compress(&mut self, triplets: &Triplets, settled: usize) -> Result<()> {
         let narrower = start_columns(self.rank - settled);
-        if 2 * narrower <= self.next.cols() && settled + narrower <= self.left.width() {
+        if 2 * narrower <= self.next.cols() && settled + narrower <= self.right.width() {
             self.narrow(triplets, settled, narrower)
         } else if self.is_full() {
             self.unseen = rotated(&self.unseen, &triplets.small, self.kept);
@@ -230,7 +226,7 @@ impl<'a, T: Real, M: LinearMap<T>> Bidiagonalization<'a, T, M> {
         self.right.rotate(small.right.as_ref().subcols(0, kept), self.exec)?;
         self.projected.fill(0.0);
         (0..kept).for_each(|i| self.projected[(i, i)] = small.values[i]);
-        (self.links.from, self.next_look) = (0, 0);
+        self.next_look = 0;
         Ok(())
     }
 

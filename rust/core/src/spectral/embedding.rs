@@ -103,8 +103,8 @@ pub struct Coordinates<T> {
 /// Embeds the points of a trajectory.
 ///
 /// The `functions` of a similar trajectory, with the dropped one or without, are a [`Start::Near`].
-/// Large sets are processed in another order of their points, and a [`Start::Applied`] must be in
-/// that order.
+/// Large sets are processed in another order of their points, and a [`Start::Left`] must be in that
+/// order.
 pub fn embed<T: Real>(
     trajectory: &Trajectory<'_, T>,
     decomposition: Decomposition<'_>,

@@ -37,5 +37,6 @@ pub use embedding::{Coordinates, Decomposition, Embedding, EmbeddingSettings, em
 pub use maps::Scaled;
 pub use multiview::embed_multiview;
 pub use powers::power_values;
-pub use start::{Start, random_start, start_columns};
+pub(crate) use start::random_block;
+pub use start::{Start, start_columns};
 pub use svd::{Svd, solver_bytes, svd};

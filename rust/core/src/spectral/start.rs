@@ -4,12 +4,16 @@
 //! (clusters) repeat the value 1 almost exactly, so the first blocks are wider than the number of
 //! triplets.
 
-use crate::ground::memory;
-use crate::ground::tall::{Basis, Links, TallBlock};
+use crate::ground::tall::TallBlock;
 use crate::{Error, Exec, Real, Result, Stream};
 
 /// Widest block: as many columns as the sparse kernel keeps in registers.
 const MAX_BLOCK: usize = 32;
+
+/// Blocks of a basis before a restart: `LARGE / n`, between these bounds.
+const FEWEST_BLOCKS: usize = 3;
+const MOST_BLOCKS: usize = 8;
+const LARGE: usize = 1 << 22;
 
 /// Rows that one random stream fills.
 const ROWS_PER_STREAM: usize = 1024;
@@ -21,13 +25,8 @@ pub enum Start<'a, T> {
     Random,
     /// From a block whose columns are near the leading right singular vectors.
     Near(&'a [T]),
-    /// As [`Start::Random`], with the first product already computed.
-    Applied {
-        /// The block of [`random_start`].
-        block: &'a [T],
-        /// `A block`.
-        image: &'a [T],
-    },
+    /// From a block whose columns are near the leading left singular vectors.
+    Left(&'a [T]),
 }
 
 impl<'a, T> Start<'a, T> {
@@ -35,7 +34,7 @@ impl<'a, T> Start<'a, T> {
     pub(super) fn block(&self, n: usize) -> Result<&'a [T]> {
         let given: &[T] = match self {
             Self::Random => &[],
-            Self::Near(block) | Self::Applied { block, .. } => block,
+            Self::Near(block) | Self::Left(block) => block,
         };
         if given.len().is_multiple_of(n) {
             Ok(given)
@@ -59,7 +58,7 @@ pub(super) struct BasisWidths {
 impl BasisWidths {
     pub fn new(rank: usize, n: usize) -> Self {
         let block = start_columns(rank);
-        Self { block, most: basis_columns(rank).min(n / 2), kept: rank + block }
+        Self { block, most: basis_columns(rank, n).min(n / 2), kept: rank + block }
     }
 
     /// Whether the bases would be nearly as large as the matrix.
@@ -74,20 +73,18 @@ pub fn start_columns(rank: usize) -> usize {
 }
 
 /// Columns of a basis before a restart, if there are at least twice as many points.
-fn basis_columns(rank: usize) -> usize {
-    2 * rank + 8 * start_columns(rank)
+///
+/// Restarts of large bases come earlier: their memory grows less than the number of points.
+fn basis_columns(rank: usize, n: usize) -> usize {
+    let blocks = (LARGE / n.max(1)).clamp(FEWEST_BLOCKS, MOST_BLOCKS);
+    2 * rank + blocks * start_columns(rank)
 }
 
-/// The orthonormal block that [`Start::Random`] begins with; None if a matrix of this size is
+/// The random block that [`Start::Random`] begins with, row-major; None if a matrix of this size is
 /// decomposed as a whole.
-pub fn random_start<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> Result<Option<Vec<T>>> {
+pub(crate) fn random_block<T: Real>(n: usize, rank: usize, seed: u64, exec: &Exec) -> Result<Option<TallBlock<T>>> {
     let widths = BasisWidths::new(rank, n);
-    if widths.are_too_wide(n) {
-        return Ok(None);
-    }
-    let mut block = starting_block(n, widths.block, &[], seed, exec)?;
-    Basis::new(n).orthonormalize(&mut block, Links::ALL, &mut replacement_stream(seed), exec)?;
-    memory::copy(&block).map(Some)
+    (!widths.are_too_wide(n)).then(|| starting_block(n, widths.block, &[], seed, exec)).transpose()
 }
 
 /// The stream that replaces vanished directions.

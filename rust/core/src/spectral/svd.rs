@@ -215,6 +215,42 @@ mod tests {
         }
     }
 
+    /// A block of left vectors is as good a start, whatever it contains, and spares the first product if
+    /// it contains the answer.
+    #[test]
+    fn blocks_of_left_vectors_are_a_start() {
+        for rank in [8, 70] {
+            left_start_of(rank);
+        }
+    }
+
+    fn left_start_of(rank: usize) {
+        let n = 3000;
+        let crowded: Vec<f64> = (0..n).map(|i| 1.0 / (1.0 + 1e-3 * f64::from(i))).collect();
+        let steep: Vec<f64> = (0..n).map(|i| 10.0_f64.powf(-f64::from(i) / 6.0)).collect();
+        let clusters: Vec<f64> =
+            (0..n).map(|i| if i < rank as u32 { 1.0 } else { 0.3 - 1e-5 * f64::from(i) }).collect();
+        let cols = super::super::start_columns(rank);
+        let random: Vec<f64> = (0..n as usize * cols).map(|k| ((k * 7919) % 1013) as f64 / 1013.0 - 0.5).collect();
+        let near: Vec<f64> =
+            (0..n as usize * cols).map(|k| if k / cols == k % cols { 1.0 } else { 1e-9 * random[k] }).collect();
+        for values in [crowded, steep, clusters] {
+            for (accuracy, tolerance) in [(Accuracy::Values, 1e-9), (Accuracy::Distances { dropped: 0 }, 1e-9)] {
+                let settings = SvdSettings { rank, tolerance, accuracy, max_iterations: 500, seed: 1 };
+                let from = |start| svd(&Diagonal(values.clone()), &settings, start, &Exec::with_threads(2)).unwrap();
+                let (left, right) = (from(Start::Left(&random)), from(Start::Random));
+                assert!(left.converged && right.converged);
+                for (got, want) in left.values.iter().zip(&values) {
+                    assert!((got - want).abs() <= 1e-8 * values[0], "{got} {want}");
+                }
+                let outside = |row: &[f64]| row.iter().map(|v| v * v).sum::<f64>();
+                let error: f64 = left.left.chunks_exact(rank).skip(rank).map(outside).sum();
+                assert!(error.sqrt() < 1e-6, "{error}");
+                assert!(from(Start::Left(&near)).applications <= right.applications);
+            }
+        }
+    }
+
     #[test]
     fn results_do_not_depend_on_threads() {
         let values: Vec<f64> = (0..5000).map(|i| (-0.01 * f64::from(i)).exp()).collect();

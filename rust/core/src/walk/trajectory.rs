@@ -62,6 +62,18 @@ impl<'a, T: Real> Trajectory<'a, T> {
         Self { set, steps: vec![Step::of_walk(base)] }
     }
 
+    /// Steps of the mean of all stored walks; `steps` must be positive.
+    pub(crate) fn of_mean(set: &'a OperatorSet<T>, steps: usize) -> Self {
+        let weight = 1.0 / set.walks().len() as f64;
+        let powers = (0..set.walks().len()).map(|base| Power { base, exponent: 1, weight }).collect();
+        Self { set, steps: vec![Step { identity: 0.0, uniform: 0.0, powers }; steps] }
+    }
+
+    /// The last step alone.
+    pub(crate) fn last_step(&self) -> Self {
+        Self { set: self.set, steps: self.steps[self.steps.len() - 1..].to_vec() }
+    }
+
     /// The stored walk of which every step consists, if there is one.
     pub fn repeated_walk(&self) -> Option<usize> {
         let walk_of = |step: &Step| match step.powers[..] {

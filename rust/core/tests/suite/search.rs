@@ -9,9 +9,9 @@ use mdt_core::ground::exec::Exec;
 use mdt_core::ground::random::{Stream, mix};
 use mdt_core::search::{
     Answer, Beam, Clustering, EpsilonGreedy, Evaluation, Evaluator, Exhaustive, Halt, Mcts, Quality, RandomSequences,
-    Score, ScoredView, Scorer, SearchOutcome, Sequence, Side, Strategy, ViewRows, search,
+    Score, ScoredView, Scorer, SearchOutcome, Sequence, Side, StartBlock, Strategy, ViewRows, search,
 };
-use mdt_core::spectral::{EmbeddingSettings, Start};
+use mdt_core::spectral::EmbeddingSettings;
 use mdt_core::{Error, Member, OperatorSet, Result, Trajectory};
 use proptest::prelude::*;
 
@@ -238,7 +238,7 @@ fn clustering(n_components: usize) -> Clustering {
 
 fn by_hand(set: &OperatorSet<f64>, sequence: &[u16], exec: &Exec) -> f64 {
     let how = clustering(4);
-    let labels = how.of(&Trajectory::of_sequence(set, sequence).unwrap(), Start::Random, exec).unwrap().labels;
+    let labels = how.of(&Trajectory::of_sequence(set, sequence).unwrap(), &StartBlock::default(), exec).unwrap().labels;
     let score = |walk: usize| {
         let rows = Features::Sparse(set.walks()[walk].matrix());
         Criterion::DaviesBouldin.of(rows, &labels, 4, exec).unwrap()
@@ -246,15 +246,14 @@ fn by_hand(set: &OperatorSet<f64>, sequence: &[u16], exec: &Exec) -> f64 {
     -(0.25 * score(0) + 0.75 * score(1))
 }
 
-/// A score is a function of the sequence, whatever the memory budget and the number of threads.
+/// A score is a function of the sequence, whatever came before and whatever the number of threads.
 #[test]
-fn scores_do_not_depend_on_the_cache() {
+fn scores_do_not_depend_on_the_search() {
     let set = set();
     let observer = |_: &[u16], _: Score| ();
-    let block = 600 * 16 * 8;
     let strategy = Beam { width: 2, depth: 4, side: Side::Left };
     let mut histories = Vec::new();
-    for (budget, threads) in [(block, 1), (3 * block, 2), (1 << 30, 2), (1 << 30, 1)] {
+    for threads in [1, 2, 3] {
         let exec = Exec::with_threads(threads);
         let quality = Quality::Labels {
             clustering: clustering(4),
@@ -264,7 +263,8 @@ fn scores_do_not_depend_on_the_cache() {
                 ScoredView { rows: ViewRows::Walk(1), weight: 0.75 },
             ],
         };
-        let evaluator = Evaluator::new(&set, quality, budget, None, &observer).unwrap();
+        let start = StartBlock::default();
+        let evaluator = Evaluator::new(&set, quality, &start, None, &observer);
         let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
         for node in &found.nodes {
             assert_eq!(node.score.value, by_hand(&set, &node.sequence, &exec), "{:?}", node.sequence);
@@ -290,12 +290,13 @@ fn labels_of_reordered_sets_are_in_the_given_order() {
         ],
     };
     let observer = |_: &[u16], _: Score| ();
-    let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
+    let start = StartBlock::default();
+    let evaluator = Evaluator::new(&set, quality, &start, None, &observer);
     let Evaluation { score, labels } =
         evaluator.score_weights(&[vec![0.0, 1.0, 1.0, 0.0]], true, &exec).unwrap().remove(0).unwrap();
     let labels = labels.unwrap();
     let trajectory = Trajectory::of_sequence(&set, &[1, 0]).unwrap();
-    assert_eq!(labels, clustering(4).of(&trajectory, Start::Random, &exec).unwrap().labels);
+    assert_eq!(labels, clustering(4).of(&trajectory, &StartBlock::default(), &exec).unwrap().labels);
     let rows = [Features::Sparse(set.walks()[0].matrix()), Features::Dense { data: &features, dimension: 1 }];
     let by_hand: f64 = rows.map(|r| 0.5 * Criterion::CalinskiHarabasz.of(r, &labels, 4, &exec).unwrap()).iter().sum();
     assert!((score.value / by_hand - 1.0).abs() < 1e-9, "{} {by_hand}", score.value);
@@ -311,11 +312,15 @@ fn labels_of_a_sequence_are_those_of_its_trajectory() {
         views: vec![ScoredView { rows: ViewRows::Walk(0), weight: 1.0 }],
     };
     let observer = |_: &[u16], _: Score| ();
-    let evaluator = Evaluator::new(&set, quality, 1 << 30, None, &observer).unwrap();
+    let start = StartBlock::default();
+    let evaluator = Evaluator::new(&set, quality, &start, None, &observer);
     let strategy = Beam { width: 2, depth: 3, side: Side::Left };
     let found = search(&strategy, &evaluator, 2, Vec::new(), None, Answer::Any, &exec).unwrap();
     let expected = |sequence: &[u16]| {
-        clustering(4).of(&Trajectory::of_sequence(&set, sequence).unwrap(), Start::Random, &exec).unwrap().labels
+        clustering(4)
+            .of(&Trajectory::of_sequence(&set, sequence).unwrap(), &StartBlock::default(), &exec)
+            .unwrap()
+            .labels
     };
     let best = best(&found).0;
     assert_eq!(evaluator.labels_of(&best, &exec).unwrap(), Some(expected(&best)));
@@ -328,19 +333,6 @@ fn labels_of_a_sequence_are_those_of_its_trajectory() {
         |with_labels| evaluator.score_weights(&[vec![0.5, 0.5]], with_labels, &exec).unwrap().remove(0).unwrap();
     assert_eq!((scored(true).labels.is_some(), scored(false).labels), (true, None));
     assert_eq!(scored(true).score.value, scored(false).score.value);
-    let contrastive = Evaluator::new(&set, Quality::Contrastive(vec![0.5; 2]), 0, None, &observer).unwrap();
+    let contrastive = Evaluator::new(&set, Quality::Contrastive(vec![0.5; 2]), &start, None, &observer);
     assert_eq!(contrastive.labels_of(&best, &exec).unwrap(), None);
-}
-
-#[test]
-fn a_budget_for_less_than_one_block_is_refused() {
-    let set = set();
-    let quality = Quality::Labels {
-        clustering: clustering(4),
-        criterion: Criterion::CalinskiHarabasz,
-        views: vec![ScoredView { rows: ViewRows::Walk(0), weight: 1.0 }],
-    };
-    let observer = |_: &[u16], _: Score| ();
-    let error = Evaluator::new(&set, quality, 600 * 8 * 8 - 1, None, &observer).err().unwrap();
-    assert!(error.to_string().contains("38400"), "{error}");
 }

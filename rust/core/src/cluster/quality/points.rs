@@ -17,6 +17,9 @@ use crate::{Csr, Error, Exec, Real, Result};
 /// If the bracket is below this fraction of `|m|^2`, its tenth digit could be wrong.
 const CANCELLED: f64 = 1e-5;
 
+/// Stored values that one thread scans at a time.
+const VALUES: usize = 1 << 18;
+
 /// Points with the frame in which they are compared.
 pub(super) enum FramedPoints<'a, T> {
     Dense { data: &'a [T], frame: Frame, dimension: usize },
@@ -52,11 +55,17 @@ impl<'a, T: Real> FramedPoints<'a, T> {
                 Ok(Self::Dense { data, frame: Frame::new(data, dimension, exec)?, dimension })
             }
             Features::Sparse(rows) => {
-                let largest = rows.values().iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max);
-                // A separate test, because a maximum ignores NaN.
-                if !rows.values().iter().all(|v| v.to_f64().is_finite()) {
-                    return Err(Error::Invalid("expected finite numbers, got others among the stored entries".into()));
-                }
+                let values = rows.values();
+                let largest = exec.map(values.len().div_ceil(VALUES), |piece| {
+                    let piece = &values[piece * VALUES..values.len().min((piece + 1) * VALUES)];
+                    // A separate test, because a maximum ignores NaN.
+                    if !piece.iter().all(|v| v.to_f64().is_finite()) {
+                        let message = "expected finite numbers, got others among the stored entries";
+                        return Err(Error::Invalid(message.into()));
+                    }
+                    Ok(piece.iter().map(|v| v.to_f64().abs()).fold(0.0, f64::max))
+                })?;
+                let largest = largest.into_iter().fold(0.0, f64::max);
                 Ok(Self::Sparse { rows, scale: power_of_two(-exponent_of(largest)) })
             }
         }

@@ -122,6 +122,11 @@ impl<T: Real> Basis<T> {
         self.blocks.iter().map(TallBlock::cols).sum()
     }
 
+    /// The links of a block that may have large products with the last block of this basis only.
+    pub fn linked_to_last(&self, links: Links) -> Links {
+        Links { from: self.width() - self.blocks.last().map_or(0, TallBlock::cols), ..links }
+    }
+
     /// Adds the columns of a block.
     pub fn append(&mut self, block: TallBlock<T>) {
         self.blocks.push(block);
