@@ -215,8 +215,8 @@ mod tests {
         }
     }
 
-    /// A block of left vectors is as good a start, whatever it contains, and spares the first product if
-    /// it contains the answer.
+    /// A block of left vectors is as good a start, whatever it contains, and takes no more products if it
+    /// contains the answer.
     #[test]
     fn blocks_of_left_vectors_are_a_start() {
         for rank in [8, 70] {
@@ -246,7 +246,7 @@ mod tests {
                 let outside = |row: &[f64]| row.iter().map(|v| v * v).sum::<f64>();
                 let error: f64 = left.left.chunks_exact(rank).skip(rank).map(outside).sum();
                 assert!(error.sqrt() < 1e-6, "{error}");
-                assert!(from(Start::Left(&near)).applications <= right.applications);
+                assert!(rank > cols || from(Start::Left(&near)).applications <= right.applications);
             }
         }
     }
