@@ -37,7 +37,12 @@ impl Centres {
     }
 
     /// Squared distances of a range of points to all centres, one line for each point.
-    pub fn distances<'v>(&self, points: &Cloud<f32>, range: std::ops::Range<usize>, out: &'v mut Vec<f32>) -> &'v [f32] {
+    pub fn distances<'v>(
+        &self,
+        points: &Cloud<f32>,
+        range: std::ops::Range<usize>,
+        out: &'v mut Vec<f32>,
+    ) -> &'v [f32] {
         out.resize(range.len() * self.len, 0.0);
         let rows = &points.data()[range.start * self.dimension..range.end * self.dimension];
         fill_distances(&self.data, rows, (self.len, self.dimension), out);

@@ -1,6 +1,6 @@
 //! An index of the training points: cells of near points, and for each cell the points that reach it.
 //!
-//! Points are divided into cells of about 256 points around centres. A new point `x` in cell `c` is
+//! Points are divided into cells of about 512 points around centres. A new point `x` in cell `c` is
 //! compared with
 //!
 //! ```text
@@ -19,7 +19,7 @@
 //!
 //! Two ratios would need a tenth fewer comparisons in round clusters of 50 dimensions. Visits of
 //! `x` alone take a seventh more there, and the same in surfaces. Memory: the points in single
-//! precision and the lists. Time: O(N^2 d / 256), small compared with a search of all neighbours.
+//! precision and the lists. Time: O(N^2 d / 512), small compared with a search of all neighbours.
 
 use super::centres::{Centres, first_smallest};
 use super::edges::Reach;
@@ -36,7 +36,7 @@ use crate::ground::memory;
 use crate::{Error, Exec, Real, Result, Stream};
 
 /// Mean number of points in a cell.
-const POINTS_PER_CELL: usize = 256;
+const POINTS_PER_CELL: usize = 512;
 /// Seeds of the sample for the centres and of the probes.
 const CENTRES: u64 = 1;
 const PROBES: u64 = 2;
@@ -214,13 +214,30 @@ impl CrossIndex {
         drop(given);
         let largest_norm = cloud.norms().iter().fold(0.0_f32, |largest, &norm| largest.max(norm));
         let mut index = Self {
-            metric, k, centred, cloud, order, reach: Vec::new(), centres, starts, visitors: Vec::new(),
-            ratio: 0.0, recall: 0.0, share: 0.0, largest_norm,
+            metric,
+            k,
+            centred,
+            cloud,
+            order,
+            reach: Vec::new(),
+            centres,
+            starts,
+            visitors: Vec::new(),
+            ratio: 0.0,
+            recall: 0.0,
+            share: 0.0,
+            largest_norm,
         };
         index.reach = index.order.iter().map(|&j| index.bound(widened(reach.radii[j as usize]))).collect();
-        if !index.choose_ratio(&found, settings, exec)? || index.share > largest_share {
+        let mut probes = index.probes(exec)?;
+        if !index.choose_ratio(&found, &probes, recall, exec)? || index.share > largest_share {
             return Ok(None);
         }
+        index.list_visitors(exec)?;
+        // A new point visits cells by the last of its nearest in its own cell, not by the last of all. That is
+        // farther, so a smaller ratio finds as many edges.
+        index.measure_own_cells(&mut probes, exec)?;
+        index.choose_ratio(&found, &probes, recall, exec)?;
         index.list_visitors(exec)?;
         Ok(Some(index))
     }
@@ -255,6 +272,11 @@ impl CrossIndex {
         &self.visitors[c]
     }
 
+    /// Places of the points that a new point of a cell is compared with first.
+    pub(super) fn compared(&self, c: usize) -> Vec<u32> {
+        self.cell(c).map(|place| place as u32).chain(self.visitors[c].iter().copied()).collect()
+    }
+
     /// New points, centred and scaled.
     pub(super) fn enter(&self, rows: &[f64], exec: &Exec) -> Result<Cloud<f32>> {
         let d = self.dimension();
@@ -281,22 +303,43 @@ impl CrossIndex {
         (self.ratio * self.metric.largest_key(distance) * self.centred.key_scale()) as f32
     }
 
-    /// Chooses the ratio by the edges of the probes; returns false if the recall cannot be reached.
-    fn choose_ratio(&mut self, centres: &Cloud<f32>, settings: IndexSettings, exec: &Exec) -> Result<bool> {
-        let n = self.n_points();
-        let drawn: Vec<u32> = {
-            let mut stream = Stream::new(PROBES, 0);
-            let mut drawn: Vec<u32> = (0..N_PROBES.min(n)).map(|_| stream.below(n) as u32).collect();
-            drawn.sort_unstable();
-            drawn.dedup();
-            drawn
-        };
-        let probes = self.cloud.some(&drawn);
-        let edges = self.edges_of(&drawn, &probes, exec)?;
+    /// Draws the probes.
+    fn probes(&self, exec: &Exec) -> Result<Probes> {
+        let (n, mut stream) = (self.n_points(), Stream::new(PROBES, 0));
+        let mut places: Vec<u32> = (0..N_PROBES.min(n)).map(|_| stream.below(n) as u32).collect();
+        places.sort_unstable();
+        places.dedup();
+        let cloud = self.cloud.some(&places);
+        let edges = self.edges_of(&places, &cloud, exec)?;
         let mut cell_of = vec![0_u32; n];
         for c in 0..self.centres.len() {
             cell_of[self.cell(c)].fill(c as u32);
         }
+        Ok(Probes { places, cloud, edges, cell_of })
+    }
+
+    /// Sets the last of the nearest of each probe to that among the points of its cell and those that reach it.
+    fn measure_own_cells(&self, probes: &mut Probes, exec: &Exec) -> Result<()> {
+        let Probes { places, cloud, edges, cell_of } = probes;
+        let last = exec.map(places.len(), |p| {
+            let cell = cell_of[places[p] as usize] as usize;
+            let columns = self.cloud.some(&self.compared(cell));
+            let mut comparison = Comparison::new();
+            // One more, because the probe is its own nearest.
+            let row = cloud.some(&[p as u32]);
+            let near = comparison.nearest(&row, &columns, 0..columns.len(), self.k + 2, &[f32::INFINITY], exec)?;
+            let near = near[0].found();
+            let largest = near.iter().fold(f32::NEG_INFINITY, |largest, &(value, _)| largest.max(value));
+            Ok(if near.len() < self.k + 2 { f32::INFINITY } else { (largest + cloud.norms()[p]).max(0.0) })
+        })?;
+        edges.iter_mut().zip(last).for_each(|(edges, last)| edges.last = last);
+        Ok(())
+    }
+
+    /// Chooses the ratio by the edges of the probes; returns false if the recall cannot be reached.
+    fn choose_ratio(&mut self, centres: &Cloud<f32>, probes: &Probes, recall: f64, exec: &Exec) -> Result<bool> {
+        let n = self.n_points();
+        let Probes { places: drawn, cloud: probes, edges, cell_of } = probes;
         let required: Vec<Vec<f64>> = exec.map(drawn.len(), |p| {
             let (place, ref edges) = (drawn[p], &edges[p]);
             let own = cell_of[place as usize];
@@ -314,14 +357,14 @@ impl CrossIndex {
         let mut ratios: Vec<f64> = required.iter().flatten().copied().filter(|ratio| ratio.is_finite()).collect();
         ratios.sort_unstable_by(f64::total_cmp);
         let estimate = |ratio: f64| {
-            let shares = required.iter().map(|required| {
-                required.iter().filter(|&&each| each <= ratio).count() as f64 / required.len() as f64
-            });
+            let shares = required
+                .iter()
+                .map(|required| required.iter().filter(|&&each| each <= ratio).count() as f64 / required.len() as f64);
             mean_and_error(shares)
         };
         let is_enough = |&ratio: &f64| {
             let (share, error) = estimate(ratio);
-            share - CERTAINTY * error >= settings.recall
+            share - CERTAINTY * error >= recall
         };
         let Some(&ratio) = ratios.get(ratios.partition_point(|ratio| !is_enough(ratio))) else { return Ok(false) };
         // The distances above were computed in another order.
@@ -399,7 +442,8 @@ impl CrossIndex {
                 let lines = self.centres.distances(&self.cloud, tile.clone(), &mut values);
                 for (place, line) in tile.zip(lines.chunks_exact(self.centres.len())) {
                     let limit = (self.ratio * f64::from(self.reach[place])) as f32;
-                    let reached = line.iter().enumerate().filter(|&(c, &d)| d <= limit && !self.cell(c).contains(&place));
+                    let reached =
+                        line.iter().enumerate().filter(|&(c, &d)| d <= limit && !self.cell(c).contains(&place));
                     visits.extend(reached.map(|(c, _)| (c as u32, place as u32)));
                 }
             }
@@ -409,6 +453,15 @@ impl CrossIndex {
         lists.into_iter().flatten().for_each(|(c, place)| self.visitors[c as usize].push(place));
         Ok(())
     }
+}
+
+/// Training points that take the place of new points.
+struct Probes {
+    places: Vec<u32>,
+    cloud: Cloud<f32>,
+    edges: Vec<ProbeEdges>,
+    /// The cell at each place.
+    cell_of: Vec<u32>,
 }
 
 /// The edges of a probe.

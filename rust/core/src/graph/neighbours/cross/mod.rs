@@ -20,6 +20,8 @@
 mod centres;
 mod edges;
 mod index;
+#[cfg(test)]
+mod index_tests;
 mod pair;
 mod query;
 #[cfg(test)]

@@ -5,8 +5,6 @@
 //! point are the best of the pairs that its own cells contain, and do not depend on the other new
 //! points.
 
-use std::collections::HashSet;
-
 use super::edges::{NewRow, Reach};
 use super::index::{CrossIndex, TrainingRows, nearest_cells};
 use super::query::FoundEdges;
@@ -15,7 +13,7 @@ use crate::graph::neighbours::approximate::compare::Comparison;
 use crate::{Exec, Real, Result};
 
 /// New points whose cells are held at a time, and those compared with a cell at a time.
-const POINTS_PER_TURN: usize = 1 << 15;
+const POINTS_PER_TURN: usize = 1 << 17;
 const POINTS_PER_GROUP: usize = 256;
 /// Points beyond `k + 1` that are compared exactly. They show that the products excluded no near point.
 const SPARE: usize = 8;
@@ -98,8 +96,7 @@ impl<T: Real> Turn<'_, T> {
     /// Compares new points of a cell with the points of the cell and those that reach it.
     fn compare_own(&self, group: &Group<'_>, queries: &Cloud<f32>, exec: &Exec) -> Result<Vec<FoundEdges>> {
         let IndexSearch { index, reach, training, .. } = *self.search;
-        let own = index.cell(group.cell).map(|place| place as u32);
-        let places: Vec<u32> = own.chain(index.visitors(group.cell).iter().copied()).collect();
+        let places = index.compared(group.cell);
         let (rows, columns) = (queries.some(group.queries), index.cloud.some(&places));
         let mut comparison = Comparison::new();
         comparison.search_reverse(&columns, &reach_of(index, &places));
@@ -193,8 +190,9 @@ impl<T: Real> Turn<'_, T> {
         for (row, near) in near.iter_mut().enumerate() {
             pairs.extend(near.found().iter().map(|&(_, place)| (row as u32, place)));
         }
-        let known: HashSet<(u32, u32)> = pairs.iter().copied().collect();
-        pairs.extend(comparison.reverse_pairs.iter().filter(|pair| !known.contains(pair)));
+        pairs.extend(&comparison.reverse_pairs);
+        pairs.sort_unstable();
+        pairs.dedup();
         let mut scratch = Vec::new();
         let mut found = Vec::with_capacity(pairs.len());
         for (i, &(row, place)) in pairs.iter().enumerate() {
