@@ -1,7 +1,7 @@
 """New samples: the index against a comparison with all training samples and against faiss.
 
-The first table has the edges of new samples in one view of 50 columns (float32, 15 neighbours): the k + 1 nearest training
-samples, and those whose radius contains the new sample. faiss finds only the k + 1 nearest. Of its settings the first that
+The first table has the edges of new samples in one view of 50 columns (float32, 15 neighbours): the k + 1 nearest
+training samples, and those whose radius contains the new sample. faiss finds only the k + 1 nearest. Of its settings the first that
 reaches the recall of our k + 1 nearest is shown, or the last. All have two threads and all new samples in one call. The
 competitors run in turns, twice; the smaller time is shown. Recall is measured on the first 2,000 new samples. The
 comparison with all ("exact") is timed on these; its time for a sample does not depend on their number.
@@ -9,8 +9,8 @@ comparison with all ("exact") is timed on these; its time for a sample does not 
 The second table has a whole transform: two views, operators with ``neighbors="approx"``, a trajectory of four
 steps, ten coordinates.
 
-Run: ``python benches/bench_new_samples.py edges NAME [--train N] [--new M] [--only-ours]`` with NAME blobs, mnist or surface, or
-``python benches/bench_new_samples.py transform [--train N] [--new M]``.
+Run: ``python benches/bench_new_samples.py edges NAME [--train N] [--new M] [--only-ours]`` with NAME blobs, mnist or
+surface, or ``python benches/bench_new_samples.py transform [--train N] [--new M]``.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def faiss_searches(X: np.ndarray) -> Iterator[tuple[str, float, list[tuple[str, 
 
 
 def edges_of(table: _core.CrossTable, side: int, count: int) -> list[set[int]]:
-    """Return the edges of the first new samples that the new sample (1), the training sample (2) or either (3) chose."""
+    """Return the edges of the first new samples that these (1), the training samples (2) or either (3) chose."""
     edges, sides = table.edges, table.sides
     rows = [slice(edges.indptr[i], edges.indptr[i + 1]) for i in range(count)]
     return [set(edges.indices[row][(sides[row] & side) > 0].tolist()) for row in rows]
@@ -110,9 +110,7 @@ def edges(name: str, n: int, m: int, only_ours: bool) -> None:
         n_threads=THREADS,
     )  # fmt: skip
     building = time.perf_counter() - start
-    all_pairs, all_pairs_cpu, exact = smaller(
-        lambda: _core.cross_knn(X, checked.astype(np.float64), index=None, **how)
-    )
+    all_pairs, all_pairs_cpu, exact = smaller(lambda: _core.cross_knn(X, checked.astype(np.float64), index=None, **how))
     ours, ours_cpu, found = smaller(lambda: _core.cross_knn(X, new.astype(np.float64), index=index, **how))
     micro = 1e6 / m
 

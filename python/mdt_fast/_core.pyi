@@ -13,12 +13,13 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustering", "Consensus", "ContrastiveLoss",
-    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate", "EpsilonGreedy",
+    "Coordinates", "CrossIndex", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate",
+    "EpsilonGreedy",
     "Evaluated", "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Labelled", "Mcts", "Member", "NeighborTable",
     "OperatorSet", "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
-    "contrastive_probes", "cpu_features", "cross_index", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed",
-    "embed_chains", "embed_cross_diffusion", "embed_multiview", "estimate_contrastive", "k_means", "knn",
+    "contrastive_probes", "cpu_features", "cross_index", "cross_knn", "cross_rows", "dense_pairs", "density_factors",
+    "embed", "embed_chains", "embed_cross_diffusion", "embed_multiview", "estimate_contrastive", "k_means", "knn",
     "knn_approximate", "most_threads", "plan_candidates", "power_values", "score_labels", "set_heartbeat",
     "solver_bytes",
 ]  # fmt: skip
@@ -94,11 +95,13 @@ class CrossTable:
     # (M,): the distance to the last chosen sample, the width of the adaptive kernel.
     scales: Final[_Float64]
 
-# radii, last: distance and index of the last neighbour of each training sample.
+# radii: distance of the last neighbour of each training sample.
 def cross_index(
     x: _Rows, *, radii: _Float64, k: int, metric: str, recall: float, points_per_cell: int | None,
     largest_share: float | None, n_threads: int
 ) -> CrossIndex | None: ...  # fmt: skip
+
+# radii, last: distance and index of the last neighbour of each training sample.
 def cross_knn(
     x: _Rows, new: _Float64 | CsrParts, *, radii: _Float64, last: _Int32, k: int, metric: str,
     index: CrossIndex | None, n_threads: int

@@ -14,7 +14,7 @@ use crate::{Exec, Real, Result};
 
 /// New points whose cells are held at a time, and those compared with a cell at a time.
 const POINTS_PER_TURN: usize = 1 << 17;
-const POINTS_PER_GROUP: usize = 256;
+const POINTS_PER_GROUP: usize = 512;
 /// Points beyond `k + 1` that are compared exactly. They show that the products excluded no near point.
 const SPARE: usize = 8;
 /// Rows compared with all centres at a time.
