@@ -45,6 +45,8 @@ const N_PROBES: usize = 1024;
 /// Points that one thread compares with the probes, or with all centres.
 const POINTS_PER_PIECE: usize = 1 << 14;
 const POINTS_PER_TILE: usize = 256;
+/// Points whose cells are listed at a time.
+const POINTS_PER_TURN: usize = 1 << 16;
 /// Standard errors by which the estimate must exceed the recall.
 const CERTAINTY: f64 = 2.0;
 /// An index that compares more than this share of all pairs is not worth it: a comparison with all takes
@@ -153,8 +155,8 @@ impl<'a, T: Real> TrainingRows<'a, T> {
     /// The points, centred and scaled; None if products in single precision cannot separate near points.
     fn enter(&self, exec: &Exec) -> Result<Option<(Centred, Vec<f32>)>> {
         let d = self.dimension();
+        let range = Ranges::new(self.points.data, d, exec)?;
         if !self.is_normalized() {
-            let range = Ranges::new(self.points.data, d, exec)?;
             if extreme_exponent(range.widest()) != 0 {
                 return Ok(None);
             }
@@ -202,7 +204,7 @@ impl CrossIndex {
         }
         Error::check_size("radii", n, reach.radii.len())?;
         let Some(rows) = TrainingRows::new(training, metric) else { return Ok(None) };
-        if points_per_cell == 0 || n < 2 * points_per_cell || k + 2 > n || recall >= 1.0 {
+        if points_per_cell == 0 || points_per_cell > n / 2 || k + 2 > n || recall >= 1.0 {
             return Ok(None);
         }
         let Some((centred, data)) = rows.enter(exec)? else { return Ok(None) };
@@ -286,8 +288,7 @@ impl CrossIndex {
 
     /// True if products cannot order the training points by their distance from this point.
     pub(super) fn is_far(&self, norm: f32) -> bool {
-        // Also true for NaN.
-        !(norm <= FAR * self.largest_norm)
+        norm.is_nan() || norm > FAR * self.largest_norm
     }
 
     /// A lowered squared distance above this belongs to a larger distance.
@@ -341,7 +342,7 @@ impl CrossIndex {
         let n = self.n_points();
         let Probes { places: drawn, cloud: probes, edges, cell_of } = probes;
         let required: Vec<Vec<f64>> = exec.map(drawn.len(), |p| {
-            let (place, ref edges) = (drawn[p], &edges[p]);
+            let (place, edges) = (drawn[p], &edges[p]);
             let own = cell_of[place as usize];
             let ratio = |&j: &u32| {
                 let cell = cell_of[j as usize];
@@ -373,7 +374,7 @@ impl CrossIndex {
         let compared = exec.map(drawn.len().div_ceil(POINTS_PER_TILE), |piece| {
             let range = piece * POINTS_PER_TILE..((piece + 1) * POINTS_PER_TILE).min(drawn.len());
             let mut values = Vec::new();
-            let lines = self.centres.distances(&probes, range.clone(), &mut values);
+            let lines = self.centres.distances(probes, range.clone(), &mut values);
             let mut compared = 0;
             for (p, line) in range.zip(lines.chunks_exact(self.centres.len())) {
                 let own = cell_of[drawn[p] as usize] as usize;
@@ -431,26 +432,26 @@ impl CrossIndex {
 
     /// Fills the lists of points that reach each cell.
     fn list_visitors(&mut self, exec: &Exec) -> Result<()> {
-        let n = self.n_points();
-        let lists = exec.map(n.div_ceil(POINTS_PER_PIECE), |piece| {
-            let mut visits = Vec::new();
-            let mut values = Vec::new();
-            let range = piece * POINTS_PER_PIECE..((piece + 1) * POINTS_PER_PIECE).min(n);
-            for start in range.clone().step_by(POINTS_PER_TILE) {
-                exec.check()?;
-                let tile = start..(start + POINTS_PER_TILE).min(range.end);
-                let lines = self.centres.distances(&self.cloud, tile.clone(), &mut values);
-                for (place, line) in tile.zip(lines.chunks_exact(self.centres.len())) {
+        let mut visitors = vec![Vec::new(); self.centres.len()];
+        // In turns, so that not all pairs exist twice.
+        for turn in (0..self.n_points()).step_by(POINTS_PER_TURN) {
+            let points = turn..(turn + POINTS_PER_TURN).min(self.n_points());
+            let lists = exec.map(points.len().div_ceil(POINTS_PER_TILE), |tile| {
+                let start = points.start + tile * POINTS_PER_TILE;
+                let (range, mut values, mut visits) =
+                    (start..(start + POINTS_PER_TILE).min(points.end), Vec::new(), Vec::new());
+                let lines = self.centres.distances(&self.cloud, range.clone(), &mut values);
+                for (place, line) in range.zip(lines.chunks_exact(self.centres.len())) {
                     let limit = (self.ratio * f64::from(self.reach[place])) as f32;
                     let reached =
                         line.iter().enumerate().filter(|&(c, &d)| d <= limit && !self.cell(c).contains(&place));
                     visits.extend(reached.map(|(c, _)| (c as u32, place as u32)));
                 }
-            }
-            Ok(visits)
-        })?;
-        self.visitors = vec![Vec::new(); self.centres.len()];
-        lists.into_iter().flatten().for_each(|(c, place)| self.visitors[c as usize].push(place));
+                Ok(visits)
+            })?;
+            lists.into_iter().flatten().for_each(|(c, place)| visitors[c as usize].push(place));
+        }
+        self.visitors = visitors;
         Ok(())
     }
 }

@@ -120,21 +120,20 @@ impl<T: Real> Turn<'_, T> {
                 candidates.push(place);
             }
         }
-        let mut scratch = Vec::new();
+        let (mut points, mut keys) = (Vec::new(), Vec::new());
         let mut result = Vec::with_capacity(rows.len());
         for (row, candidates) in candidates.iter().enumerate() {
             let new = self.row(group.queries[row]);
             let mut confirm = |candidates: &mut dyn Iterator<Item = u32>| {
+                points.clear();
+                points.extend(candidates.map(|place| index.order[places[place as usize] as usize]));
+                exact_keys(training, new, &points, &mut keys)?;
                 let mut found = FoundEdges::new(index.k);
-                for place in candidates {
-                    let point = index.order[places[place as usize] as usize];
-                    found.offer(training.key(new, point, &mut scratch)?, point, index.metric, reach);
+                for (&point, &key) in points.iter().zip(&keys) {
+                    found.offer(key, point, index.metric, reach);
                 }
                 Ok::<_, crate::Error>(found)
             };
-            for &place in candidates {
-                training.prefetch(index.order[places[place as usize] as usize]);
-            }
             let mut found = confirm(&mut candidates.iter().copied())?;
             if index.bound(found.bound()) >= excluded[row] + rows.norms()[row] {
                 // More points are at the same distance than products can separate.
@@ -193,20 +192,41 @@ impl<T: Real> Turn<'_, T> {
         pairs.extend(&comparison.reverse_pairs);
         pairs.sort_unstable();
         pairs.dedup();
-        let mut scratch = Vec::new();
+        let (mut points, mut keys) = (Vec::new(), Vec::new());
         let mut found = Vec::with_capacity(pairs.len());
-        for (i, &(row, place)) in pairs.iter().enumerate() {
-            let ahead = pairs[(i + PREFETCH_AHEAD).min(pairs.len() - 1)].1;
-            training.prefetch(index.order[places[ahead as usize] as usize]);
-            let (q, place) = (group.queries[row as usize], places[place as usize]);
+        for pairs in pairs.chunk_by(|one, next| one.0 == next.0) {
+            let q = group.queries[pairs[0].0 as usize];
             // Points that reach the cell of the new point were compared there.
-            if index.visitors(cells[q as usize] as usize).binary_search(&place).is_err() {
-                let point = index.order[place as usize];
-                found.push((q, point, training.key(self.row(q), point, &mut scratch)?));
-            }
+            let known = index.visitors(cells[q as usize] as usize);
+            let places = pairs.iter().map(|&(_, place)| places[place as usize]);
+            points.clear();
+            points.extend(
+                places.filter(|place| known.binary_search(place).is_err()).map(|place| index.order[place as usize]),
+            );
+            exact_keys(training, self.row(q), &points, &mut keys)?;
+            found.extend(points.iter().zip(&keys).map(|(&point, &key)| (q, point, key)));
         }
         Ok(found)
     }
+}
+
+/// Exact keys of a new point and some training points.
+#[pulp::with_simd(exact_keys = pulp::Arch::new())]
+#[inline(always)]
+fn exact_keys_simd<S: pulp::Simd, T: Real>(
+    _: S,
+    training: TrainingRows<'_, T>,
+    new: &[f64],
+    points: &[u32],
+    keys: &mut Vec<f64>,
+) -> Result<()> {
+    keys.clear();
+    let mut row = Vec::new();
+    for (i, &point) in points.iter().enumerate() {
+        training.prefetch(points[(i + PREFETCH_AHEAD).min(points.len() - 1)]);
+        keys.push(training.key(new, point, &mut row)?);
+    }
+    Ok(())
 }
 
 fn reach_of(index: &CrossIndex, places: &[u32]) -> Vec<f32> {
