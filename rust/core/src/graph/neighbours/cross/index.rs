@@ -18,7 +18,7 @@
 //! is taken for which the mean share of found edges exceeds the recall by two standard errors.
 //!
 //! In a simulation of round clusters of 50 dimensions visits of `x` alone take a seventh more comparisons.
-//! Memory: the points in single precision and the lists, 25 MB for 200,000 such points. Time: O(N^2 d / 512).
+//! Memory: the points in single precision and the lists, about 20 MB for 200,000 such points. Time: O(N^2 d / 512).
 
 use super::centres::{Centres, first_smallest};
 use super::edges::Reach;
