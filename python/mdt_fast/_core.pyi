@@ -13,12 +13,13 @@ from typing_extensions import disjoint_base
 
 __all__ = [
     "DEBUG_BUILD", "Beam", "CandidatePlan", "Chain", "Clustering", "Consensus", "ContrastiveLoss",
-    "Coordinates", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate", "EpsilonGreedy",
+    "Coordinates", "CrossIndex", "CrossRows", "CrossTable", "CsrParts", "DensePairs", "Embedded", "EntropyEstimate",
+    "EpsilonGreedy",
     "Evaluated", "EvaluatedBatch", "Exhaustive", "Factor", "KMeans", "Labelled", "Mcts", "Member", "NeighborTable",
     "OperatorSet", "Power", "RandomSequences", "ScoredSequence", "Scorer", "Searched", "Stationary", "Strategy",
     "Transition", "__version__", "available_memory", "available_threads", "bytes_moved", "consensus", "contrastive",
-    "contrastive_probes", "cpu_features", "cross_knn", "cross_rows", "dense_pairs", "density_factors", "embed",
-    "embed_chains", "embed_cross_diffusion", "embed_multiview", "estimate_contrastive", "k_means", "knn",
+    "contrastive_probes", "cpu_features", "cross_index", "cross_knn", "cross_rows", "dense_pairs", "density_factors",
+    "embed", "embed_chains", "embed_cross_diffusion", "embed_multiview", "estimate_contrastive", "k_means", "knn",
     "knn_approximate", "most_threads", "neighbor_support", "plan_candidates", "power_values", "score_labels",
     "set_heartbeat", "solver_bytes",
 ]  # fmt: skip
@@ -75,6 +76,15 @@ def knn(x: _Rows, k: int, metric: str, method: str, n_threads: int) -> NeighborT
 def knn_approximate(x: _Rows, k: int, metric: str, recall: float, seed: int, n_threads: int) -> NeighborTable: ...
 
 @final
+class CrossIndex:
+    """Cells of training samples, for the approximate edges of new samples."""
+
+    @property
+    def recall(self) -> float: ...
+    @property
+    def share(self) -> float: ...
+
+@final
 class CrossTable:
     """Edges from M new samples to N training samples."""
 
@@ -85,10 +95,17 @@ class CrossTable:
     # (M,): the distance to the last chosen sample, the width of the adaptive kernel.
     scales: Final[_Float64]
 
+# radii: distance of the last neighbour of each training sample.
+def cross_index(
+    x: _Rows, *, radii: _Float64, k: int, metric: str, recall: float, points_per_cell: int | None,
+    largest_share: float | None, n_threads: int
+) -> CrossIndex | None: ...  # fmt: skip
+
 # radii, last: distance and index of the last neighbour of each training sample.
 def cross_knn(
-    x: _Rows, new: _Float64 | CsrParts, *, radii: _Float64, last: _Int32, k: int, metric: str, n_threads: int
-) -> CrossTable: ...
+    x: _Rows, new: _Float64 | CsrParts, *, radii: _Float64, last: _Int32, k: int, metric: str,
+    index: CrossIndex | None, n_threads: int
+) -> CrossTable: ...  # fmt: skip
 
 @final
 class CrossRows:

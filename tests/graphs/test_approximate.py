@@ -259,7 +259,7 @@ def test_refusals_of_views_and_recall():
         mdt.nearest_neighbors(np.full((50, 3), np.nan), 5, method="approx")
 
 
-def test_new_samples_have_exact_neighbours():
+def test_rows_of_new_samples_sum_to_one():
     """Also where the set was built with another recall than the default."""
     X = curled(3000)
     sets = [mdt.build_operators([X], neighbors=each) for each in ("approx", mdt.ApproximateNeighbors(recall=0.99))]

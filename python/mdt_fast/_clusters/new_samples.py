@@ -9,6 +9,7 @@ right against wrong labels of samples that were held out, means over 16 data set
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._fusion.base_weights import mean_weights
-from .._operators.new_samples import functions_at
+from .._operators.new_samples import FunctionsOfTrajectory
 from .._operators.trajectory import Trajectory
 
 
@@ -24,8 +25,23 @@ def labels_at(
     Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], *, n_jobs: int | None = None
 ) -> NDArray[np.int32]:
     """Return the cluster of each new sample, the one with the largest membership."""
-    rows = trajectories[0].operators.new_rows(Xs, n_jobs=n_jobs)
-    return np.asarray(memberships_at(rows, trajectories, labels).argmax(axis=1), dtype=np.int32)
+    found = [memberships.argmax(axis=1) for memberships in _in_batches(Xs, trajectories, labels, n_jobs)]
+    return np.concatenate(found).astype(np.int32)
+
+
+def memberships_of(
+    Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], *, n_jobs: int | None = None
+) -> NDArray[np.float64]:
+    """Return :func:`memberships_at` new samples given by their views, without all their transition rows at once."""
+    return np.concatenate(list(_in_batches(Xs, trajectories, labels, n_jobs)))
+
+
+def _in_batches(
+    Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], n_jobs: int | None
+) -> Iterator[NDArray[np.float64]]:
+    shares = _shares(trajectories, labels)
+    for rows in trajectories[0].operators._batches_of(Xs, "Xs_new", n_jobs=n_jobs):
+        yield _normalized(shares.at(rows))
 
 
 def memberships_at(
@@ -48,7 +64,14 @@ def memberships_at(
     (M, n_clusters) array
         Values between 0 and 1; rows sum to 1.
     """
-    shares = functions_at(rows, _step(trajectories), np.eye(int(labels.max()) + 1)[labels])
+    return _normalized(_shares(trajectories, labels).at(rows))
+
+
+def _shares(trajectories: list[Trajectory], labels: NDArray[np.int32]) -> FunctionsOfTrajectory:
+    return FunctionsOfTrajectory(_step(trajectories), np.eye(int(labels.max()) + 1)[labels])
+
+
+def _normalized(shares: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
 
 

@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from .._clusters.confidence import neighbor_support
-from .._clusters.new_samples import labels_at, memberships_at
+from .._clusters.new_samples import labels_at, memberships_of
 from .._fusion.fused_graph import FusedGraph
 from .._geometry.embedding import WEIGHTINGS
 from .._graphs.views import sample_labels
@@ -546,8 +546,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         views = self._new_views(X, present)
         if not self._has_memberships:
             raise ValueError(f"strategy: expected a consensus, which has memberships, got {self.strategy!r}")
-        rows = self.operators_.new_rows(views, n_jobs=self.n_jobs)
-        return memberships_at(rows, self.search_result_.trajectories, self.labels_)
+        return memberships_of(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
 
     @property
     def _has_memberships(self) -> bool:

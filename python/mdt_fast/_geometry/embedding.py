@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .. import _core
 from .._graphs.readable import check_readable
-from .._operators.new_samples import functions_at
+from .._operators.new_samples import FunctionsOfTrajectory
 from .._operators.trajectory import Trajectory
 from .._support.arguments import RandomStateLike, check_choice, check_flag, check_integer, check_number
 from .._support.seed import check_seed
@@ -99,8 +99,8 @@ class Embedding:
             The coordinates.
         """
         operators = self.trajectory.operators
-        rows = operators._rows_of(Xs, "Xs", affinities, n_jobs)
-        return functions_at(rows, self.trajectory, self.functions)
+        batches = operators._batches_of(Xs, "Xs", affinities, n_jobs)
+        return FunctionsOfTrajectory(self.trajectory, self.functions).of(batches)
 
 
 def embed(

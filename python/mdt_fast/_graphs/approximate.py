@@ -45,8 +45,12 @@ class ApproximateNeighbors:
     accurate enough. Neighbours in a sparse view are exact at any recall: only rows that share a column
     are compared, which takes seconds for 60,000 texts.
 
-    New samples are connected to their exact neighbours. A training sample that is given again is
-    therefore mapped near its own coordinates; with exact search it is mapped onto them.
+    The edges of new samples are approximate too, with the same recall. An index of the view is made at the first
+    call with new samples. Its effort is the smallest that finds the required share of the edges of up to 1,024 training
+    samples in the place of new ones. The edges of a new sample do not depend on the others. A training sample that
+    is given again is mapped near its own coordinates; with exact search it is mapped onto them. New samples are
+    compared with all training samples if that takes less time, if ``recall=1``, if they are far from all training
+    samples, or if single precision cannot separate near samples.
 
     Examples
     --------

@@ -27,9 +27,15 @@ def cross_search(
     k: int,
     metric: str,
     n_threads: int,
+    index: _core.CrossIndex | None = None,
 ) -> _core.CrossTable:
-    """Search the edges from new samples to training samples `X`, each dense or sparse."""
-    how: dict[str, Any] = {"radii": radii, "last": last, "k": k, "metric": metric, "n_threads": n_threads}
+    """Search the edges from new samples to training samples `X`, each dense or sparse.
+
+    With an `index` of dense `X` the edges are approximate.
+    """
+    how: dict[str, Any] = {
+        "radii": radii, "last": last, "k": k, "metric": metric, "index": index, "n_threads": n_threads
+    }  # fmt: skip
     rows: Any = new.data
     if sparse.issparse(X) and metric == "correlation":
         require(8 * X.shape[0] * X.shape[1], f"{new.label}: the correlation distance of a sparse view")

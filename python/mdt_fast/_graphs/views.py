@@ -56,6 +56,17 @@ class View:
         known = 0 if self.presence is None else self.presence.n_zero
         return replace(self, data=freeze(self.data[~rows]), presence=Presence.of(has, known + n_zero))
 
+    def part(self, start: int, stop: int) -> View:
+        """Return the samples from `start` to `stop`; messages name them."""
+        argument = f"{self.argument}[{start}:{stop}]"
+        if self.presence is None:
+            return replace(self, data=self.data[start:stop], argument=argument)
+        samples = self.presence.samples
+        first, end = np.searchsorted(samples, [start, stop])
+        has = np.zeros(stop - start, dtype=bool)
+        has[samples[first:end] - start] = True
+        return replace(self, data=self.data[first:end], argument=argument, presence=Presence.of(has))
+
     def among(self, places: NDArray[np.intp], n: int) -> View:
         """Return the view as one of `n` samples, of which the present ones are at `places`."""
         own = places if self.presence is None else places[self.presence.samples]

@@ -597,7 +597,16 @@ class OperatorSet:
         self, Xs_new: Any, argument: str, affinities: Any = None, n_jobs: int | None = None
     ) -> list[sparse.csr_array]:
         """Return :meth:`new_rows`; messages name the `argument` in which the caller got the samples."""
-        from .._graphs.new_rows import check_training, connect, normalize_affinities, transition_rows, warn_of_far
+        batches = list(self._batches_of(Xs_new, argument, affinities, n_jobs))
+        if len(batches) == 1:
+            return batches[0]
+        return [sparse.csr_array(sparse.vstack(parts, format="csr")) for parts in zip(*batches, strict=True)]
+
+    def _batches_of(
+        self, Xs_new: Any, argument: str, affinities: Any = None, n_jobs: int | None = None
+    ) -> Iterator[list[sparse.csr_array]]:
+        """Return the rows of :meth:`new_rows` for some new samples at a time, so that not all exist at once."""
+        from .._graphs.new_rows import FarSamples, check_training, connect, normalize_affinities, transition_rows
 
         if (Xs_new is None) == (affinities is None):
             got = "neither" if Xs_new is None else "both"
@@ -606,13 +615,16 @@ class OperatorSet:
         names = self.names[: self.n_views]
         if affinities is not None:
             rows = normalize_affinities(affinities, names, self.n_samples, threads)
-        else:
-            # Checks that need no samples come first.
-            training = check_training(self._training_views, names, argument)
-            new_views = connect(Xs_new, names, training, self._joint, threads, argument)
+            yield [matrix.astype(self.dtype, copy=False) for matrix in rows]
+            return
+        # Checks that need no samples come first.
+        training = check_training(self._training_views, names, argument)
+        far = FarSamples()
+        for new_views in connect(Xs_new, names, training, self._joint, threads, argument):
+            far.note(new_views)
             rows = transition_rows(new_views, len(self.given_names))
-            warn_of_far(new_views)
-        return [matrix.astype(self.dtype, copy=False) for matrix in rows]
+            yield [matrix.astype(self.dtype, copy=False) for matrix in rows]
+        far.warn(names)
 
     def remoteness(self, Xs_new: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return how far new samples are from the samples of this set, in each base view.
@@ -642,8 +654,8 @@ class OperatorSet:
 
         threads, names = n_threads(self.n_jobs if n_jobs is None else n_jobs), self.names[: self.n_views]
         training = check_training(self._training_views, names, need_rows=False)
-        new_views = connect(Xs_new, names, training, self._joint, threads)
-        return np.column_stack([each.remoteness() for each in new_views])
+        batches = connect(Xs_new, names, training, self._joint, threads)
+        return np.concatenate([np.column_stack([each.remoteness() for each in new_views]) for new_views in batches])
 
     def has_same_members(self, other: OperatorSet) -> bool:
         """Return whether weights mean the same in another set: equal members and matrices."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from .._fusion.base_weights import default_weights, walk_of_views
 from .._graphs.modalities import is_multimodal
-from .._graphs.new_rows import check_training, connect, transition_rows, warn_of_far
+from .._graphs.new_rows import FarSamples, check_training, connect, transition_rows
 from .._graphs.remoteness import REMOTE
-from .._operators.new_samples import functions_at
+from .._operators.new_samples import FunctionsOfTrajectory
 from .._operators.operator_set import OperatorSet
 from .._support.threads import n_threads
 from ._matrices import in_memory
@@ -119,10 +119,11 @@ class _Step:
     """The first step of the new cells: functions on the reference are averaged over it."""
 
     ops: OperatorSet
-    rows: list[Any]
+    # The transition rows in each view, batch by batch.
+    rows: list[list[Any]]
 
     def __call__(self, functions: NDArray[Any]) -> NDArray[Any]:
-        return functions_at(self.rows, walk_of_views(self.ops, default_weights(self.ops)), functions)
+        return FunctionsOfTrajectory(walk_of_views(self.ops, default_weights(self.ops)), functions).of(self.rows)
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,11 @@ def _first_step(ops: OperatorSet, views: dict[str, Any], n_jobs: int | None) -> 
     """Return the step of the new cells to the reference, and how far they are from it."""
     names = ops.names[: ops.n_views]
     training = check_training(ops._training_views, names, "query")
-    new = connect(views, names, training, ops._joint, n_threads(n_jobs), "query")
-    rows = transition_rows(new, len(ops.given_names))
-    warn_of_far(new)
-    remoteness = np.column_stack([each.remoteness() for each in new])
-    return _Step(ops, [matrix.astype(ops.dtype, copy=False) for matrix in rows]), np.nanmax(remoteness, axis=1)
+    far = FarSamples()
+    rows, remoteness = [], []
+    for new in connect(views, names, training, ops._joint, n_threads(n_jobs), "query"):
+        far.note(new)
+        rows.append([matrix.astype(ops.dtype, copy=False) for matrix in transition_rows(new, len(ops.given_names))])
+        remoteness.append(np.nanmax(np.column_stack([each.remoteness() for each in new]), axis=1))
+    far.warn(names)
+    return _Step(ops, rows), np.concatenate(remoteness)

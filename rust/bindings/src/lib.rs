@@ -107,7 +107,7 @@ mod _core {
         member::{PyMember, PyPower},
         most_threads,
         neighbours::{PyNeighborTable, knn, knn_approximate},
-        new_rows::{PyCrossRows, PyCrossTable, cross_knn, cross_rows},
+        new_rows::{PyCrossIndex, PyCrossRows, PyCrossTable, cross_index, cross_knn, cross_rows},
         operator_set::{PyEntropyEstimate, PyOperatorSet, PyStationary},
         quality::{neighbor_support, score_labels},
         run::set_heartbeat,

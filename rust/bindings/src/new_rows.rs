@@ -2,7 +2,7 @@
 //! transition rows.
 
 use mdt_core::CrossRows;
-use mdt_core::graph::neighbours::{ChosenBy, Features, Reach, cross_neighbours};
+use mdt_core::graph::neighbours::{ChosenBy, CrossIndex, Features, IndexSettings, Reach, cross_neighbours};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -46,11 +46,61 @@ fn number_to_side(number: u8) -> PyResult<ChosenBy> {
     }
 }
 
+/// Cells of training samples, for the approximate edges of new samples.
+#[pyclass(name = "CrossIndex", module = "mdt_fast._core", frozen)]
+pub struct PyCrossIndex(CrossIndex);
+
+#[pymethods]
+impl PyCrossIndex {
+    /// The share of the edges of training samples, in the place of new ones, that it finds.
+    #[getter]
+    fn recall(&self) -> f64 {
+        self.0.recall()
+    }
+
+    /// The mean share of the training samples that a new sample is compared with.
+    #[getter]
+    fn share(&self) -> f64 {
+        self.0.share()
+    }
+}
+
+/// Make an index of the rows of `x`; None if comparing with all of them takes less time.
+///
+/// `radii` are the distances of the last neighbour of each row.
+#[pyfunction]
+#[pyo3(signature = (x, *, radii, k, metric, recall, points_per_cell, largest_share, n_threads))]
+pub fn cross_index(
+    py: Python<'_>,
+    x: RowsArgument<'_>,
+    radii: PyReadonlyArray1<'_, f64>,
+    k: usize,
+    metric: &str,
+    recall: f64,
+    points_per_cell: Option<usize>,
+    largest_share: Option<f64>,
+    n_threads: usize,
+) -> PyResult<Option<PyCrossIndex>> {
+    let (metric, usual) = (self::metric(metric)?, IndexSettings::new(k, recall));
+    let settings = IndexSettings {
+        points_per_cell: points_per_cell.unwrap_or(usual.points_per_cell),
+        largest_share: largest_share.unwrap_or(usual.largest_share),
+        ..usual
+    };
+    let reach = Reach { radii: elements(&radii)?, last: &[] };
+    let index = with_features!(py, &x, points => {
+        let cost = points.n_rows().saturating_mul(points.size());
+        run(py, n_threads, cost, |exec| CrossIndex::new(points, reach, metric, settings, exec))?
+    });
+    Ok(index.map(PyCrossIndex))
+}
+
 /// Find the edges from the rows of `new` to the rows of `x`, both dense or both sparse.
 ///
-/// `radii` and `last` are the distance and the index of the last neighbour of each row of `x`.
+/// `radii` and `last` are the distance and the index of the last neighbour of each row of `x`. With an
+/// `index` of `x` the edges are approximate.
 #[pyfunction]
-#[pyo3(signature = (x, new, *, radii, last, k, metric, n_threads))]
+#[pyo3(signature = (x, new, *, radii, last, k, metric, index, n_threads))]
 pub fn cross_knn(
     py: Python<'_>,
     x: RowsArgument<'_>,
@@ -59,14 +109,16 @@ pub fn cross_knn(
     last: PyReadonlyArray1<'_, i32>,
     k: usize,
     metric: &str,
+    index: Option<&Bound<'_, PyCrossIndex>>,
     n_threads: usize,
 ) -> PyResult<PyCrossTable> {
     let last = unsigned(&last, "last")?;
     let reach = Reach { radii: elements(&radii)?, last: &last };
     let (new, metric) = (new.as_features(), self::metric(metric)?);
+    let index = index.map(|index| &index.get().0);
     let found = with_features!(py, &x, points => {
         let cost = points.size().saturating_mul(new.n_rows().max(1));
-        run(py, n_threads, cost, |exec| cross_neighbours(points, reach, new, k, metric, exec))?
+        run(py, n_threads, cost, |exec| cross_neighbours(points, reach, new, k, metric, index, exec))?
     });
     let sides: Vec<u8> = found.chosen_by.into_iter().map(side_to_number).collect();
     Ok(PyCrossTable {

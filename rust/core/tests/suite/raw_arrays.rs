@@ -110,7 +110,7 @@ proptest! {
                 prop_assert!(table.indices.iter().all(|&i| (i as usize) < points.n_rows()));
             }
             let reach = Reach { radii: &radii, last: &last };
-            if let Ok(edges) = cross_neighbours(points, reach, points, k, metric, &exec) {
+            if let Ok(edges) = cross_neighbours(points, reach, points, k, metric, None, &exec) {
                 prop_assert!(edges.nearest.iter().all(|&i| (i as usize) < points.n_rows()));
                 prop_assert!(edges.chosen_by.iter().all(|by| ChosenBy::by_new_point(*by) || by.by_training_point()));
             }

@@ -29,7 +29,7 @@ mod scan;
 mod screen;
 
 pub use approximate::ApproximateSettings;
-pub use cross::{ChosenBy, CrossTable, Reach, cross_neighbours};
+pub use cross::{ChosenBy, CrossIndex, CrossTable, IndexSettings, Reach, cross_neighbours};
 pub use metric::Metric;
 pub(crate) use metric::sparse_key;
 pub use points::Features;

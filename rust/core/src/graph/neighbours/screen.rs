@@ -171,6 +171,11 @@ impl Centred {
         }
     }
 
+    /// Factor from squared distances to those of centred and scaled rows.
+    pub fn key_scale(&self) -> f64 {
+        self.scale * self.scale
+    }
+
     /// Squared distance of point `i` from the mean.
     pub fn squared_norm(&self, i: usize) -> f64 {
         self.scaled_squared_norms[i] / self.scale / self.scale

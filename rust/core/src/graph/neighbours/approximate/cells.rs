@@ -56,7 +56,7 @@ impl<E: Real> Cells<E> {
     ///
     /// The neighbours found there determine which further cells are worth a visit.
     pub fn visit_nearest(cloud: &Cloud<E>, graph: &mut Graph<E>, seed: u64, exec: &Exec) -> Result<Self> {
-        let centres = find_centres(cloud, seed, exec)?;
+        let centres = find_centres(cloud, POINTS_PER_CELL, seed, exec)?;
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
         let nearest = nearest_centres(cloud, &all, &centres, FIRST_CELLS.min(centres.len()), exec)?;
         let count = nearest.len() / cloud.len();
@@ -179,8 +179,13 @@ fn visit_between<E: Real>(values: &[E], more: &[E], (low, high): (E, E), visit: 
 /// The leaves have equal sizes. Centres drawn at random end with cells of thousands of points and
 /// cells of one point; the large cells are visited most, which costs an eighth more comparisons for
 /// the same recall.
-fn find_centres<E: Real>(cloud: &Cloud<E>, seed: u64, exec: &Exec) -> Result<Cloud<E>> {
-    let count = (cloud.len() / POINTS_PER_CELL).max(1) * SAMPLES_PER_CENTRE;
+pub(in crate::graph::neighbours) fn find_centres<E: Real>(
+    cloud: &Cloud<E>,
+    points_per_cell: usize,
+    seed: u64,
+    exec: &Exec,
+) -> Result<Cloud<E>> {
+    let count = (cloud.len() / points_per_cell).max(1) * SAMPLES_PER_CENTRE;
     let sample = cloud.some(&cloud.draw(count, &mut Stream::new(seed, 0)));
     let Leaves { order, ranges } = grow(&sample, SAMPLES_PER_CENTRE, seed, exec)?;
     let firsts: Vec<u32> = ranges.iter().map(|range| order[range.start]).collect();

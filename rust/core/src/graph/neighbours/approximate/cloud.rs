@@ -15,7 +15,7 @@ use crate::{Exec, Real, Result, Stream};
 const ROWS_PER_PRODUCT: usize = 1024;
 
 /// Row-major points with their squared norms.
-pub(super) struct Cloud<E> {
+pub(in crate::graph::neighbours) struct Cloud<E> {
     data: Vec<E>,
     norms: Vec<E>,
     dimension: usize,
@@ -26,6 +26,11 @@ impl<E: Real> Cloud<E> {
     pub fn new<T: Real>(points: &DensePoints<'_, T>, centred: &Centred, exec: &Exec) -> Result<Self> {
         let write = |i: usize, row: &mut [E]| centred.enter(points.row(i), row);
         Self::with_norms(fill_rows(points.len(), points.dimension, write, exec)?, points.dimension, exec)
+    }
+
+    /// Rows with given squared norms.
+    pub fn from_parts(data: Vec<E>, norms: Vec<E>, dimension: usize) -> Self {
+        Self { data, norms, dimension }
     }
 
     /// The same points with point `order[i]` at place `i`.

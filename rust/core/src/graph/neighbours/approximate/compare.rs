@@ -106,13 +106,13 @@ fn confirm_simd<S: pulp::Simd, E: Real>(
 }
 
 /// Search for near points by products; buffers are reused.
-pub(super) struct Comparison<E> {
+pub(in crate::graph::neighbours) struct Comparison<E> {
     nearest: Vec<Smallest<E>>,
     /// For each column, the threshold for rows without the norm of the row; empty if columns do not
     /// search.
     reverse_thresholds: Vec<E>,
     /// (row, column) pairs below the thresholds of the columns.
-    reverse_pairs: Vec<(u32, u32)>,
+    pub reverse_pairs: Vec<(u32, u32)>,
     values: Vec<E>,
     spare: Vec<E>,
 }
@@ -124,7 +124,7 @@ impl<E: Real> Comparison<E> {
     }
 
     /// Makes columns search for rows below these thresholds.
-    fn search_reverse(&mut self, columns: &Cloud<E>, thresholds: &[E]) {
+    pub fn search_reverse(&mut self, columns: &Cloud<E>, thresholds: &[E]) {
         self.reverse_thresholds =
             thresholds.iter().zip(columns.norms()).map(|(&threshold, &norm)| threshold - norm).collect();
     }

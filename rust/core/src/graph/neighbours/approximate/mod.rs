@@ -19,15 +19,15 @@
 //! | `graph`, `descent` | the best neighbours so far; rounds of NN-descent |
 //! | `probes` | estimate of the recall |
 
-mod cells;
-mod cloud;
-mod compare;
+pub(super) mod cells;
+pub(super) mod cloud;
+pub(super) mod compare;
 mod descent;
 mod forest;
 mod graph;
 mod probes;
 mod reduction;
-mod smallest;
+pub(super) mod smallest;
 
 use super::nearest::{Nearest, NeighbourRow};
 use super::points::{DensePoints, Keys};

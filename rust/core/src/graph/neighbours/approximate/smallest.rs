@@ -11,7 +11,7 @@ pub(super) const GROUP_SIZE: usize = 32;
 const SMALLEST_OF: usize = 16;
 
 /// The `count` smallest values not above a threshold.
-pub(super) struct Smallest<E> {
+pub(in crate::graph::neighbours) struct Smallest<E> {
     /// A superset of the smallest values.
     kept: Vec<(E, u32)>,
     count: usize,
@@ -122,7 +122,7 @@ pub(super) fn for_each_place(count: usize, passes: impl Fn(usize) -> bool, mut v
 }
 
 /// Orders by value, then by index.
-pub(super) fn by_value<E: Real>(a: &(E, u32), b: &(E, u32)) -> Ordering {
+pub(in crate::graph::neighbours) fn by_value<E: Real>(a: &(E, u32), b: &(E, u32)) -> Ordering {
     a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::edges::{ChosenBy, NewRow, Reach};
 use super::pair::{CentredBlock, Pair};
+use crate::graph::neighbours::metric::Metric;
 use crate::graph::neighbours::nearest::Nearest;
 use crate::graph::neighbours::scan::{GROUP, set_bits, which};
 use crate::graph::neighbours::screen::gamma;
@@ -51,7 +52,8 @@ impl<'a, P: Pair> CrossSearch<'a, P> {
         self.pair.metric().largest_key(distance) * (1.0 + self.margin.relative) + self.margin.absolute
     }
 
-    pub fn run(&self, exec: &Exec) -> Result<Vec<NewRow>> {
+    /// Returns the edges of each new point; `row_of` gives its number in messages.
+    pub fn run(&self, row_of: impl Fn(usize) -> usize + Sync + Send, exec: &Exec) -> Result<Vec<NewRow>> {
         let n = self.pair.n_points();
         let mut found = vec![NewRow::default(); self.pair.n_new()];
         exec.for_pieces(&mut found, QUERIES_PER_PIECE, QueryScratch::default, |first, piece, scratch| {
@@ -64,7 +66,8 @@ impl<'a, P: Pair> CrossSearch<'a, P> {
                 compare_block(self, &mut queries, start..(start + BLOCK).min(n), screened, scratch);
             }
             for (row, query) in piece.iter_mut().zip(queries) {
-                *row = query.finish(self.reach)?;
+                let index = query.index;
+                *row = query.edges.finish(self.reach, row_of(index))?;
             }
             Ok(())
         })?;
@@ -80,7 +83,7 @@ struct QueryScratch {
     values: Vec<f64>,
 }
 
-fn widened(radius: f64) -> f64 {
+pub(super) fn widened(radius: f64) -> f64 {
     radius * (1.0 + SLACK)
 }
 
@@ -110,21 +113,17 @@ fn compare_block_simd<S: pulp::Simd, P: Pair>(
     }
 }
 
-/// One new point and the edges found so far.
+/// One new point.
 struct Query {
     index: usize,
-    nearest: Nearest,
+    edges: FoundEdges,
     /// Points with a larger lower bound are not among the nearest.
     bound: f64,
-    /// Training points whose radius contains this point, by ascending index.
-    within: Vec<(u32, f64)>,
-    /// Smallest key of a training point at distance 0, and the first point with this key.
-    duplicate: Option<(f64, u32)>,
 }
 
 impl Query {
     fn new(index: usize, k: usize) -> Self {
-        Self { index, nearest: Nearest::new(k + 1), bound: f64::INFINITY, within: Vec::new(), duplicate: None }
+        Self { index, edges: FoundEdges::new(k), bound: f64::INFINITY }
     }
 
     /// Adds points that are near or whose radius contains this one; `values` are keys or lower
@@ -137,29 +136,53 @@ impl Query {
             let bound = self.bound;
             let passes = |value: f64, reach: f64| value <= reach.max(bound);
             for c in set_bits(which(&values[group.clone()], &reach_bounds[group], passes)) {
-                self.add(search, first + from + c);
+                let point = first + from + c;
+                let key = search.pair.key(self.index, point);
+                if self.edges.offer(key, point as u32, search.pair.metric(), search.reach) {
+                    self.bound = search.bound(self.edges.bound());
+                }
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn add<P: Pair>(&mut self, search: &CrossSearch<'_, P>, point: usize) {
-        let key = search.pair.key(self.index, point);
-        let (distance, radius) = (search.pair.metric().distance(key), search.reach.radii[point]);
-        let point = point as u32;
-        if self.nearest.offer(distance, point) {
-            self.bound = search.bound(self.nearest.bound());
-        }
-        if distance <= widened(radius) {
-            self.within.push((point, distance));
-        }
-        if distance == 0.0 && self.duplicate.is_none_or(|(smallest, _)| key < smallest) {
-            self.duplicate = Some((key, point));
-        }
+/// The edges of a new point that are known so far; the result does not depend on the order of the
+/// offers.
+pub(super) struct FoundEdges {
+    nearest: Nearest,
+    /// Training points whose radius contains this point.
+    within: Vec<(u32, f64)>,
+    /// Smallest key of a training point at distance 0, and the first point with this key.
+    duplicate: Option<(f64, u32)>,
+}
+
+impl FoundEdges {
+    pub fn new(k: usize) -> Self {
+        Self { nearest: Nearest::new(k + 1), within: Vec::new(), duplicate: None }
     }
 
-    fn finish(self, reach: Reach<'_>) -> Result<NewRow> {
-        let Self { index, nearest, mut within, duplicate, .. } = self;
+    /// Offers a point; returns true if [`Self::bound`] may have changed. No point may be offered
+    /// twice.
+    #[inline(always)]
+    pub fn offer(&mut self, key: f64, point: u32, metric: Metric, reach: Reach<'_>) -> bool {
+        let distance = metric.distance(key);
+        if distance <= widened(reach.radii[point as usize]) {
+            self.within.push((point, distance));
+        }
+        if distance == 0.0 && self.duplicate.is_none_or(|first| (key, point) < first) {
+            self.duplicate = Some((key, point));
+        }
+        self.nearest.offer(distance, point)
+    }
+
+    /// Points farther than this are not among the nearest.
+    pub fn bound(&self) -> f64 {
+        self.nearest.bound()
+    }
+
+    /// The edges; `row` is the number of the new point in messages.
+    pub fn finish(self, reach: Reach<'_>, row: usize) -> Result<NewRow> {
+        let Self { nearest, mut within, duplicate } = self;
         let nearest_positive = nearest.smallest_positive();
         let mut near = nearest.into_sorted();
         let duplicate = duplicate.map(|(_, i)| i);
@@ -177,7 +200,7 @@ impl Query {
         let farthest = near.last().map_or(0.0, |&(d, _)| d);
         if !farthest.is_finite() {
             return Err(Error::Invalid(format!(
-                "row {index} is so far from the training samples that its distances leave the range of a double"
+                "row {row} is so far from the training samples that its distances leave the range of a double"
             )));
         }
         let scale = if farthest > 0.0 { farthest } else { nearest_positive };

@@ -48,7 +48,7 @@ fn training_points_get_their_own_rows() {
                 let table = nearest_neighbours(coordinates, k, metric, Method::Scan, &exec()).unwrap();
                 let (radii, last) = reach(&table);
                 let reach = Reach { radii: &radii, last: &last };
-                let found = cross_neighbours(coordinates, reach, coordinates, k, metric, &exec()).unwrap();
+                let found = cross_neighbours(coordinates, reach, coordinates, k, metric, None, &exec()).unwrap();
                 for i in 0..n {
                     let duplicate = found.nearest[i] as usize;
                     // A lattice contains proportional points; rounding decides which of them are
@@ -75,7 +75,7 @@ fn a_new_point_has_k_plus_one_neighbours_and_points_whose_radius_contains_it() {
     let reach = Reach { radii: &[1.0, 1.0, 2.0, 4.0], last: &[1, 0, 1, 2] };
     let (training, new) = (Features::Dense { data: &data, dimension: 1 }, [2.0, 4.5]);
     let new = Features::Dense { data: &new, dimension: 1 };
-    let found = cross_neighbours(training, reach, new, 1, Metric::Euclidean, &exec()).unwrap();
+    let found = cross_neighbours(training, reach, new, 1, Metric::Euclidean, None, &exec()).unwrap();
     assert_eq!(found.distances.row(0), (&[1_u32, 2][..], &[1.0, 1.0][..]));
     assert_eq!(found.distances.row(1), (&[2_u32, 3][..], &[1.5, 2.5][..]));
     assert_eq!(found.chosen_by, [ChosenBy::Both; 4]);
@@ -88,7 +88,7 @@ fn invalid_points_are_refused() {
     let reach = Reach { radii: &[1.0, 1.0, 2.0, 4.0], last: &[1, 0, 1, 2] };
     let training = Features::Dense { data: &data, dimension: 1 };
     let ask = |new: Features<'_, f64>, k| {
-        cross_neighbours(training, reach, new, k, Metric::Euclidean, &exec()).unwrap_err().to_string()
+        cross_neighbours(training, reach, new, k, Metric::Euclidean, None, &exec()).unwrap_err().to_string()
     };
     let far = Features::Dense { data: &[0.5, 1e200], dimension: 1 };
     assert!(ask(far, 1).starts_with("row 1 is so far"));
