@@ -42,7 +42,7 @@ from .._operators.operator_set import OperatorSet
 
 # Moves of the walk. (Error and area with 1 to 5 moves: 0.087, 0.821; 0.078, 0.829; 0.072, 0.832;
 # 0.076, 0.832; 0.082, 0.833.)
-_MOVES = 3
+MOVES = 3
 # A table of all pairs of labels up to this size is made; above it the pairs are sorted.
 _LARGEST_TABLE = 2**20
 
@@ -97,10 +97,15 @@ def agreement_with(labels: NDArray[np.integer], clusters: NDArray[np.integer]) -
 
 def neighbor_support(clusters: NDArray[np.integer], ops: OperatorSet) -> NDArray[np.float64]:
     """Return the probability that a walk stays in the cluster, in the view where it is largest."""
-    return np.asarray(np.max([_stay(P, clusters) for P in ops.views], axis=0))
+    return np.asarray(np.max(support_by_view(clusters, ops), axis=0))
 
 
-def _stay(P: sparse.csr_array, clusters: NDArray[np.integer]) -> NDArray[np.float64]:
+def support_by_view(clusters: NDArray[np.integer], ops: OperatorSet, moves: int = MOVES) -> list[NDArray[np.float64]]:
+    """Return the probability that some moves of a walk stay in the cluster, for each base view."""
+    return [_stay(P, clusters, moves) for P in ops.views]
+
+
+def _stay(P: sparse.csr_array, clusters: NDArray[np.integer], n_moves: int) -> NDArray[np.float64]:
     """Return the probability that all moves from a sample to other samples are in its cluster.
 
     A sample without a neighbour has no move, and its probability is 0.
@@ -112,7 +117,7 @@ def _stay(P: sparse.csr_array, clusters: NDArray[np.integer]) -> NDArray[np.floa
     leaving = np.bincount(rows, weights=moves, minlength=n)
     step = sparse.csr_array((inside, P.indices, P.indptr), shape=(n, n))
     probability = np.ones(n)
-    for _ in range(_MOVES):
+    for _ in range(n_moves):
         probability = np.divide(step @ probability, leaving, out=np.zeros(n), where=leaving > 0)
     # Rounding can exceed 1 by some units in the last place.
     return np.minimum(probability, 1.0)
