@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._fusion.base_weights import mean_weights
-from .._operators.new_samples import functions_at
+from .._operators.new_samples import NewFunctions
 from .._operators.trajectory import Trajectory
 
 
@@ -48,8 +48,37 @@ def memberships_at(
     (M, n_clusters) array
         Values between 0 and 1; rows sum to 1.
     """
-    shares = functions_at(rows, _step(trajectories), np.eye(int(labels.max()) + 1)[labels])
+    return normalized(cluster_functions(trajectories, labels).at(rows))
+
+
+def cluster_functions(
+    trajectories: list[Trajectory], labels: NDArray[np.int32], values: NDArray[np.float64] | float = 1.0
+) -> NewFunctions:
+    """Return a function for each cluster, its `values` and 0 outside, at the step of :func:`memberships_at`."""
+    functions = np.zeros((len(labels), int(labels.max()) + 1))
+    functions[np.arange(len(labels)), labels] = values
+    return NewFunctions.of(_step(trajectories), functions)
+
+
+def normalized(shares: NDArray[Any]) -> NDArray[np.float64]:
+    """Return rows divided by their sums."""
     return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def nearest_centers(coordinates: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the number of the nearest centre of each row, the first of equally near ones.
+
+    Distances are sums of squared differences, so that the answer for a row does not depend on the other rows,
+    as that of a matrix product may in its last bits.
+    """
+    points = coordinates.astype(np.float64)
+    best = np.full(len(points), np.inf)
+    nearest = np.zeros(len(points), dtype=np.int32)
+    for number, center in enumerate(centers.astype(np.float64)):
+        squares = np.square(points - center).sum(axis=1)
+        closer = squares < best
+        nearest[closer], best[closer] = number, squares[closer]
+    return nearest
 
 
 def _step(trajectories: list[Trajectory]) -> Trajectory:
