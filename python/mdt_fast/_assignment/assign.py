@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
-
-from numpy.typing import NDArray
 
 from .._sources.dask_array import DaskSource
 from .._sources.views import ViewSources
 from .._support.arguments import check_integer, check_path
 from .._support.monitor import Monitor
-from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
 from .assigner import Assigner
+from .block import assign_block, check_time, naming_out, warn_of_blocks
 from .manifest import Manifest
 from .result import Assignment
 from .writers import Writer, writer_for
@@ -121,58 +118,6 @@ def _assign_here(
             check_time(monitor, manifest, block.number + 1)
     warn_of_blocks(seen)
     return n_rows
-
-
-def assign_block(assigner: Assigner, X: Any, seen: list[str], n_jobs: int | None) -> Mapping[str, NDArray[Any]]:
-    """Return the results of a block; its warnings are added to `seen`, because their rows are those of a block."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = assigner.assign(X, n_jobs)
-    for each in caught:
-        if issubclass(each.category, (RemoteSamplesWarning, OperatorWarning)):
-            seen.append(each.category.__name__)
-        else:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return found
-
-
-def warn_of_blocks(seen: list[str]) -> None:
-    """Warn once of what several blocks warned of."""
-    if n := seen.count(RemoteSamplesWarning.__name__):
-        warn_user(
-            f"{n} blocks have samples that are far from all training samples, and what is predicted for these means "
-            "little; see remoteness",
-            RemoteSamplesWarning,
-        )
-    if n := seen.count(OperatorWarning.__name__):
-        warn_user(
-            f"{n} blocks have samples without affinity to any training sample; each moves to the nearest one",
-            OperatorWarning,
-        )
-
-
-def check_time(monitor: Monitor, manifest: Manifest | None, n_done: int) -> None:
-    """Raise TimeoutError after the time limit."""
-    if monitor.seconds_left > 0:
-        return
-    kept = "" if manifest is None else f"; {len(manifest.done)} blocks are written, and a second call goes on from them"
-    raise TimeoutError(f"time_limit: expected an end within {monitor.time_limit:g} s, got {n_done} blocks{kept}")
-
-
-@contextmanager
-def naming_out(writer: Writer, manifest: Manifest | None, block: int | None = None) -> Iterator[None]:
-    """Name the argument, and what is kept, in an error of the file system."""
-    try:
-        yield
-    except OSError as error:
-        if manifest is None:
-            raise
-        where = "" if block is None else f" while block {block} was written"
-        raise type(error)(
-            error.errno,
-            f"out: expected to write to {str(writer.path)!r}, got {error.strerror or error}{where}; "
-            f"{len(manifest.done)} blocks are kept, and a second call goes on from them",
-        ) from error
 
 
 def _identity(assigner: Assigner, views: ViewSources, rows: int) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from .._sources.extras import require
 from .._sources.source import RangeSource
 from .._sources.views import ViewSources, check_block
 from .._support.monitor import Monitor
-from .assign import assign_block, check_time, naming_out, warn_of_blocks
 from .assigner import Assigner
+from .block import assign_block, check_time, naming_out, warn_of_blocks
 from .manifest import Manifest
 from .result import Assignment
 from .writers import Writer
