@@ -75,7 +75,9 @@ def test_an_iterator_is_read_again_for_every_pass(X, tmp_path):
 
 class TestErrors:
     def test_views_of_different_sizes(self, X):
-        with pytest.raises(ValueError, match=r"same number of samples in every view, got X \(a\) has 200, X \(b\) has 1"):
+        with pytest.raises(
+            ValueError, match=r"same number of samples in every view, got X \(a\) has 200, X \(b\) has 1"
+        ):
             ViewSources.of({"a": X, "b": X[:199]})
 
     def test_an_iterator_that_ends_early(self, X, tmp_path):
@@ -102,7 +104,9 @@ class TestErrors:
     def test_a_number_that_is_not_finite_is_named_by_its_row_and_block(self, X, value, tmp_path):
         X[157, 2] = value
         views = ViewSources.of({"a": X[:, :2], "b": zarr_array(X, tmp_path)})
-        with pytest.raises(ValueError, match=rf"X \(b\): expected finite numbers, got {value} at row 157 \(block 15\), col"):
+        with pytest.raises(
+            ValueError, match=rf"X \(b\): expected finite numbers, got {value} at row 157 \(block 15\), col"
+        ):
             rows_of(views, 10)
         with pytest.raises(ValueError, match=r"at row 157 \(block 15\), column 2"):
             views.take(np.array([3, 155, 157, 190]), 10)
