@@ -199,7 +199,7 @@ class TestSecondCall:
         for each in (tmp_path / "result.parquet").iterdir():
             each.unlink()
         (tmp_path / "result.parquet").rmdir()
-        with pytest.raises(FileNotFoundError, match="expected the results that result.parquet.manifest.json names"):
+        with pytest.raises(FileNotFoundError, match=r"expected the results that result\.parquet\.manifest\.json names"):
             model.assign(planted[0], tmp_path / "result.parquet")
 
 
@@ -279,7 +279,7 @@ class TestFaults:
 
     def test_a_client_that_is_none(self, model, planted):
         pytest.importorskip("distributed")
-        with pytest.raises(TypeError, match="client: expected a distributed.Client, got str"):
+        with pytest.raises(TypeError, match=r"client: expected a distributed\.Client, got str"):
             model.assign(planted[0], client="tcp://127.0.0.1:8786")
 
     def test_remote_samples_are_warned_of_once(self, model, planted):

@@ -16,8 +16,8 @@ from mdt_fast._sources.views import ViewSources, source_of
 N = 200
 
 
-@pytest.fixture(params=["f4", "f8"])
-def X(rng, request):
+@pytest.fixture(params=["f4", "f8"], name="X")
+def matrix(rng, request):
     return rng.normal(size=(N, 4)).astype(request.param)
 
 
@@ -154,7 +154,7 @@ class TestErrors:
     def test_text_columns(self, tmp_path):
         pd = pytest.importorskip("pandas")
         pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}).to_parquet(tmp_path / "X.parquet")
-        with pytest.raises(ValueError, match="columns of numbers, got .*string in column 'b'"):
+        with pytest.raises(ValueError, match=r"columns of numbers, got .*string in column 'b'"):
             rows_of(ViewSources.of(tmp_path / "X.parquet"), 2)
 
     @pytest.mark.parametrize(("name", "extra"), [("zarr", "zarr"), ("h5py", "hdf5"), ("pyarrow.parquet", "parquet")])

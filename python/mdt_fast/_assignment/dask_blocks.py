@@ -8,6 +8,7 @@ worker with several threads has several blocks.
 from __future__ import annotations
 
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,6 +31,8 @@ from .writers import Writer
 _RETRIES = 2
 # Blocks that wait at each thread of the workers; the driver holds no more than these.
 _WAITING = 3
+# Errors of results, or of the model, that no worker has any more.
+_LOST = ("CancelledError", "FutureCancelledError", "FuturesCancelledError")
 # Seconds between two looks at the time limit.
 _POLL = 0.2
 
@@ -121,15 +124,14 @@ def assign_on_workers(
                     continue
                 with naming_out(writer, manifest, task.number):
                     found = run.result(task, future)
-                    if found is None:
-                        active.append((task, run.submit(task)))
-                        continue
-                    results, warned = found
-                    if results is not None:
-                        writer.write(task.start, results)
-                    if manifest is not None:
+                    if found is not None and found[0] is not None:
+                        writer.write(task.start, found[0])
+                    if found is not None and manifest is not None:
                         manifest.add(task.number)
-                seen += warned
+                if found is None:
+                    active.append((task, run.submit(task)))
+                    continue
+                seen += found[1]
                 n_rows, n_done = n_rows + task.n_rows, n_done + 1
                 monitor.note(n_done=n_done)
     finally:
@@ -155,10 +157,21 @@ class _Run:
         self._shape = _Shape(views.names, views.is_bare)
         self._labels = [source.label for source in views.sources]
         self._dask = require("dask", "client")
-        self._scatter()
+        self._model: Any = None
 
-    def _scatter(self) -> None:
-        self._model = self._client.scatter(self._assigner, broadcast=True, hash=False)
+    def _scattered(self) -> Any:
+        """Return the model on the workers; it is sent again after the loss of all workers that had it."""
+        for attempt in range(_RETRIES + 1):
+            if self._model is not None and self._model.status == "finished":
+                break
+            try:
+                self._model = self._client.scatter(self._assigner, broadcast=True, hash=False)
+            except OSError:
+                # A worker ended while it received the model.
+                if attempt == _RETRIES:
+                    raise
+                time.sleep(_POLL)
+        return self._model
 
     def most_active(self) -> int:
         """Return the number of blocks that may be in progress."""
@@ -196,7 +209,7 @@ class _Run:
         """Send a block to a worker."""
         assert task.parts is not None
         made = self._dask.delayed(_assign_on_worker, pure=False)(
-            self._model, self._shape, task.parts, self._labels, task.number, task.start, self._writer,
+            self._scattered(), self._shape, task.parts, self._labels, task.number, task.start, self._writer,
             dask_key_name=f"mdt-assign-{task.number}-{task.n_lost}-{id(self)}",
         )  # fmt: skip
         return self._client.compute(made, retries=_RETRIES)
@@ -207,19 +220,17 @@ class _Run:
             found: tuple[Mapping[str, NDArray[Any]] | None, list[str]] = future.result()
             return found
         error = future.exception() if future.status == "error" else None
-        if error is not None and type(error).__name__ not in ("FutureCancelledError", "CancelledError"):
-            rows = f"block {task.number} (rows {task.start} to {task.start + task.n_rows - 1})"
-            if type(error).__name__ == "KilledWorker":
-                raise RuntimeError(
-                    f"client: expected workers that assign {rows}, got workers that ended again and again, perhaps out "
-                    f"of memory; give smaller blocks (block_rows, now {self._rows}) or larger workers"
-                ) from error
+        is_killed = type(error).__name__ == "KilledWorker"
+        if error is not None and not is_killed and type(error).__name__ not in _LOST:
             raise error
-        # The workers that held the model, or the rows of the block, are gone.
+        # The workers that had the model, or the rows of the block, are gone.
         task.n_lost += 1
-        if task.n_lost > _RETRIES:
-            raise RuntimeError(f"client: expected workers that stay, got block {task.number} lost {task.n_lost} times")
-        self._scatter()
+        if is_killed or task.n_lost > _RETRIES:
+            raise RuntimeError(
+                f"client: expected workers that assign block {task.number} (rows {task.start} to "
+                f"{task.start + task.n_rows - 1}), got workers that ended again and again, perhaps out of memory; give "
+                f"smaller blocks (block_rows, now {self._rows}) or larger workers"
+            ) from error
         return None
 
 
@@ -265,6 +276,9 @@ def _wait_for_one(
         except (TimeoutError, distributed.TimeoutError):
             monitor.beat()
             continue
+        except distributed.CancelledError:
+            # All workers are lost; every block is looked at.
+            return
         return
 
 
