@@ -112,7 +112,7 @@ def full(args: argparse.Namespace) -> None:
     blobs = [view.astype(np.float32) for view in data.views], data.target
     del data
     rows = compare("planted", *blobs, [args.landmarks])
-    rows += compare("planted, unequal", *unequal(args.samples, 40, 0.02, 2.0, 0, d=50), [args.landmarks])
+    rows += compare("planted, unequal", *unequal(args.samples, 40, 0.02, 6.0, 0, d=50), [args.landmarks])
     print_table(HEADER, rows)
 
 
@@ -139,12 +139,12 @@ def kept_neighbors(coordinates: np.ndarray, truth: np.ndarray) -> float:
 def choices(args: argparse.Namespace) -> None:
     halves = {
         "choose": {
-            "20 clusters, 1 : 50": lambda seed: unequal(args.samples, 20, 0.02, 2.2, seed),
+            "20 clusters, 1 : 50": lambda seed: unequal(args.samples, 20, 0.02, 4.5, seed),
             "K-MvMNIST": lambda seed: digits("K-MvMNIST", args.digits),
             "plane": lambda seed: plane(20_000, seed),
         },
         "confirm": {
-            "50 clusters, 1 : 200": lambda seed: unequal(args.samples, 50, 0.005, 1.8, 100 + seed),
+            "50 clusters, 1 : 200": lambda seed: unequal(args.samples, 50, 0.005, 4.0, 100 + seed),
             "L-MvMNIST": lambda seed: digits("L-MvMNIST", args.digits),
             "helix": lambda seed: (
                 [np.asarray(view, dtype=np.float32) for view in mdt.datasets.make_helix_a(20_000).views],

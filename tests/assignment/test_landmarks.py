@@ -134,6 +134,16 @@ def test_a_dict_and_one_matrix(planted, tmp_path):
     assert lists.n_views_in_ == 1
 
 
+def test_labels_of_all_samples_are_kept(planted):
+    pd = pytest.importorskip("pandas")
+    names = [f"s{i}" for i in range(N)]
+    frames = [pd.DataFrame(view, index=names, columns=list("abcde")) for view in planted[0]]
+    found = mdt.MDT(2, strategy="mean", t=2, landmarks=200).fit(frames)
+    assert found.sample_names_.tolist() == names
+    with pytest.raises(ValueError, match="expected the columns of fit in their order, got 'e'"):
+        found.assign([frame[list("edcba")] for frame in frames])
+
+
 def test_samples_that_views_lack(planted):
     views = [view.copy() for view in planted[0]]
     views[0][::7] = np.nan
@@ -210,6 +220,10 @@ class TestArguments:
     def test_arguments_for_all_samples(self, name, planted):
         with pytest.raises(ValueError, match=f"{name}: expected None with landmarks"):
             mdt.MDT(2, landmarks=50).fit(planted[0], **{name: np.ones((N, 2), dtype=bool)})
+
+    def test_frames_are_not_aligned(self, planted):
+        with pytest.raises(ValueError, match="align: expected None with landmarks"):
+            mdt.MDT(2, landmarks=50, align="outer").fit(planted[0])
 
     def test_an_iterator_is_read_once(self, planted):
         with pytest.raises(ValueError, match="X: expected rows that can be read more than once"):

@@ -55,7 +55,7 @@ class Landmarks:
         choice = check_choice("landmark_choice", estimator.landmark_choice, CHOICES)
         if isinstance(X, OperatorSet):
             raise ValueError("landmarks: expected None for an OperatorSet, whose graphs have all samples already")
-        for name, value in (("present", present), ("batches", batches)):
+        for name, value in (("present", present), ("batches", batches), ("align", estimator.align)):
             if value is not None:
                 raise ValueError(f"{name}: expected None with landmarks, got {type(value).__name__}")
         views = sources_of(X)

@@ -167,8 +167,10 @@ class SearchEstimator(MultiViewEstimator):
         """Return the fitted model, prepared for blocks of new samples."""
         raise NotImplementedError
 
-    def _assign_others(self, landmarks: Landmarks, monitor: Monitor) -> None:
+    def _assign_others(self, landmarks: Landmarks, X: Any, monitor: Monitor) -> None:
         """Set the arrays of all samples after the fit of the landmarks, which keep their values."""
+        if hasattr(self, "sample_names_"):
+            self.sample_names_ = sample_labels(X)
         for name, values in landmarks.assign_all(self._assigner(), monitor, self.n_jobs).items():
             values[landmarks.indices] = getattr(self, f"{name}_")
             setattr(self, f"{name}_", values)
@@ -348,6 +350,9 @@ class MDT(InductiveEmbedder, SearchEstimator):
         Metric of each view, and how its features were scaled (None if they were not).
     sample_names_ : pandas.Index
         Labels of the samples; only if fitted on data frames or a MuData.
+    landmark_indices_ : (n_landmarks,) array
+        With `landmarks`: numbers of the samples that were fitted, ascending. `embedding_` has all samples;
+        `geometry_`, `operators_` and `search_result_` have the landmarks.
 
     References
     ----------
@@ -405,7 +410,7 @@ class MDT(InductiveEmbedder, SearchEstimator):
             with monitor.limited(None if landmarks is None else landmarks.limit(monitor)):
                 self._fit(X if landmarks is None else landmarks.X, present, batches, monitor, quality=scoring)
             if landmarks is not None:
-                self._assign_others(landmarks, monitor)
+                self._assign_others(landmarks, X, monitor)
         return self
 
     def _assigner(self) -> Assigner:
@@ -469,7 +474,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : (n_samples,) array of int
-        Cluster of each training sample, numbered in the order of their first samples.
+        Cluster of each training sample, numbered in the order of their first samples (landmarks).
     n_clusters_ : int
         Number of clusters.
     score_ : float
@@ -478,7 +483,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         For a consensus, and with ``n_clusters=None``: how clearly the trajectories and the views, or the
         views alone, support the cluster of each sample, from 0 to 1. It is not the probability of a class:
         where clusters are not the classes it is too high. Samples with a low value are more often wrong
-        (``docs/choosing.md``).
+        (``docs/choosing.md``). With `landmarks` every fit has it: samples that are assigned have its counterpart for
+        new samples, and for clusters of k-means it is the support of the neighbours alone.
     cluster_centers_ : (n_clusters, n_components) array
         Mean coordinates of the clusters.
     embedding_ : (n_samples, n_components) array
@@ -491,7 +497,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         if fitted on an operator set.
     geometry_, singular_values_, t_, search_history_, search_result_, operators_
         As in :class:`MDT`.
-    n_views_in_, n_features_in_, view_names_, feature_names_in_, metrics_, scales_, sample_names_
+    n_views_in_, n_features_in_, view_names_, feature_names_in_, metrics_, scales_, sample_names_, landmark_indices_
         As in :class:`MDT`.
 
     References
@@ -547,7 +553,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
             if landmarks is not None:
                 if not hasattr(self, "confidence_"):
                     self.confidence_ = neighbor_support(self.labels_, self.operators_)
-                self._assign_others(landmarks, monitor)
+                self._assign_others(landmarks, X, monitor)
         return self
 
     def _fit_labels(self, X: Any, present: Any, batches: Any, monitor: Monitor) -> None:
@@ -592,7 +598,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
             )
 
     def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
-        """Return the cluster of each new sample.
+        """Return the cluster of each new sample; :meth:`assign` reads rows that do not fit into memory.
 
         It is the cluster with the nearest centre. After a consensus, and with ``n_clusters=None``, it
         is the cluster that the first step of the sample most probably reaches; a training sample between
