@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .._sources.dask_array import DaskSource
 from .._sources.extras import require
-from .._sources.source import RangeSource
+from .._sources.source import RangeSource, RowSource
 from .._sources.views import ViewSources, check_block
 from .._support.monitor import Monitor
 from .assigner import Assigner
@@ -180,7 +180,7 @@ class _Run:
     def tasks(self, done: set[int]) -> Iterator[_Task]:
         """Yield the blocks; those that are done have no parts."""
         # What workers can read is not read here.
-        far = [isinstance(source, DaskSource) or source.is_shared for source in self._views.sources]
+        far = [_is_far(source) for source in self._views.sources]
         here = [source for source, is_far in zip(self._views.sources, far, strict=True) if not is_far]
         if not here:
             assert self._views.n_rows is not None
@@ -208,8 +208,14 @@ class _Run:
     def submit(self, task: _Task) -> Any:
         """Send a block to a worker."""
         assert task.parts is not None
+        is_here = [source.label for source in self._views.sources if not _is_far(source)]
+        # Rows of this process are no part of the graph, which the scheduler would hold.
+        parts = [
+            self._client.scatter(part, hash=False) if label in is_here else part
+            for part, label in zip(task.parts, self._labels, strict=True)
+        ]
         made = self._dask.delayed(_assign_on_worker, pure=False)(
-            self._scattered(), self._shape, task.parts, self._labels, task.number, task.start, self._writer,
+            self._scattered(), self._shape, parts, self._labels, task.number, task.start, self._writer,
             dask_key_name=f"mdt-assign-{task.number}-{task.n_lost}-{id(self)}",
         )  # fmt: skip
         return self._client.compute(made, retries=_RETRIES)
@@ -232,6 +238,11 @@ class _Run:
                 f"smaller blocks (block_rows, now {self._rows}) or larger workers"
             ) from error
         return None
+
+
+def _is_far(source: RowSource) -> bool:
+    """Return whether workers read the rows of a source."""
+    return isinstance(source, DaskSource) or source.is_shared
 
 
 class _Read:
