@@ -62,7 +62,7 @@ def assign_rows(
     Assignment
     """
     rows = check_integer("block_rows", block_rows, minimum=1)
-    path = None if out is None else check_path("out", out)
+    path = None if out is None else check_path("out", out).absolute()
     if is_lazy and path is None and client is None and all(isinstance(source, DaskSource) for source in views.sources):
         from .dask_blocks import lazy_assignment
 

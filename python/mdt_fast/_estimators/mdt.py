@@ -155,6 +155,14 @@ class SearchEstimator(MultiViewEstimator):
         -------
         Assignment
             `labels`, `embedding` and `confidence` of all rows, see :class:`Assignment`.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_helix_b(400).views
+        >>> model = mdt.MDT(2, landmarks=200).fit(views)
+        >>> model.assign([iter([X[:150], X[150:]]) for X in views])
+        Assignment(embedding (400, 2))
         """
         check_is_fitted(self)
         with watch(self._shown, time_limit) as monitor:
