@@ -296,7 +296,8 @@ def workers(args: argparse.Namespace) -> None:
                 # Workers import the package and receive the model before the clock starts.
                 model.assign([path_rows[:1000] for path_rows in map(first_rows, paths)], block_rows=500, client=client)
                 began = time.perf_counter()
-                found = model.assign(paths, Path(temporary) / f"out{n}.zarr", client=client)
+                # Several blocks for each worker, so that the last ones leave no worker idle for long.
+                found = model.assign(paths, Path(temporary) / f"out{n}.zarr", block_rows=4096, client=client)
                 seconds = time.perf_counter() - began
             alone = alone or seconds
             others = np.setdiff1d(np.arange(args.samples), model.landmark_indices_)

@@ -85,7 +85,9 @@ def _plan_assignment(
     from .._estimators.mdt import MDTClustering
 
     def fit(views: list[Any]) -> Assigner:
-        model = MDTClustering(n_clusters, strategy="mean", t=3, n_neighbors=15, kernel="adaptive")
+        # The graphs of the default, with a joint view, which decide the time of a row; a single candidate.
+        how: dict[str, Any] = {"n_neighbors": 15, "kernel": "adaptive", "anisotropy": 1.0, "joint": True}
+        model = MDTClustering(n_clusters, strategy="mean", t=3, **how)
         return model.fit(views)._assigner()
 
     per_row = measure_row(fit, n_views, dtype)
