@@ -14,6 +14,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from . import datasets, plot, quality, strategies
+from ._assignment.result import Assignment
 from ._clusters.k_means import KMeansResult, k_means
 from ._clusters.leiden import leiden
 from ._clusters.n_clusters import ClusterSelection, select_n_clusters
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from ._estimators.neighbors_transformer import NeighborsTransformer
 
 __all__ = [
-    "MDT", "ApproximateNeighbors", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
+    "MDT", "ApproximateNeighbors", "Assignment", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
     "DegenerateClustersWarning", "Embedding", "FusedGraph", "KMeansResult", "MDTClustering", "NeighborsTransformer",
     "OperatorSet", "OperatorWarning", "Progress", "RemoteSamplesWarning", "Scoring", "SearchResult",
     "TimeLimitWarning", "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning",

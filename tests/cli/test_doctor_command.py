@@ -48,6 +48,23 @@ def test_doctor_estimates_the_memory(run, monkeypatch):
     assert total(*size, "--dtype", "float32") < usual
 
 
+def test_doctor_plans_an_assignment(run, monkeypatch):
+    monkeypatch.setattr(doctor, "self_test", list)
+
+    def planned(*argv):
+        return json.loads(run("doctor", "--json", "--dtype", "float32", "--samples", 10**8, *argv).out)["assignment"]
+
+    usual = planned()
+    assert usual["n_landmarks"] == 200_000
+    assert usual["hours"]["1"] == pytest.approx(1e8 / usual["rows_per_second"] / 3600)
+    assert usual["hours"]["16"] == pytest.approx(usual["hours"]["1"] / 16)
+    assert 2e8 < usual["model_bytes"] < usual["worker_bytes"] < 3e9
+    assert planned("--landmarks", 20_000)["model_bytes"] == usual["model_bytes"] // 10
+    text = run("doctor", "--samples", 10**8).out
+    assert "With 200,000 landmarks" in text
+    assert "16 workers:" in text
+
+
 @pytest.mark.parametrize("argv", [["--samples", 1], ["--views", 0], ["--samples", "many"], ["--dtype", "float16"]])
 def test_doctor_refuses_impossible_sizes(run, argv):
     done = run("doctor", *argv)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import mdt_fast as mdt
 from mdt_fast import _core
-from mdt_fast._clusters.confidence import _MOVES, neighbor_support
+from mdt_fast._clusters.confidence import MOVES, neighbor_support
 from mdt_fast._support.csr import to_parts
 
 
@@ -47,7 +47,7 @@ def test_support_is_that_of_the_best_view(rng, lacking):
     views[1][:lacking] = np.nan
     ops = mdt.build_operators(views)
     clusters = rng.integers(5, 8, 80).astype(np.int32)
-    expected = np.max([densely(P, clusters, _MOVES) for P in ops.views], axis=0)
+    expected = np.max([densely(P, clusters, MOVES) for P in ops.views], axis=0)
     np.testing.assert_allclose(neighbor_support(clusters, ops), expected, rtol=1e-12)
 
 

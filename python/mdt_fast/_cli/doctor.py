@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 import sys
 import time
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,20 @@ from .._support.one_thread import one_thread
 from ..datasets import make_multiview_blobs
 from .console import Console
 
+# Samples from which on the assignment to landmarks is planned, too.
+_MANY = 5_000_000
 _REQUIRED = ("numpy", "scipy", "scikit-learn")
-_OPTIONAL = ("matplotlib", "pandas", "pyarrow", "anndata", "mudata", "cma", "scikit-image")
+_OPTIONAL = ("matplotlib", "pandas", "pyarrow", "anndata", "mudata", "cma", "scikit-image", "zarr", "h5py", "dask")
 
 
 def check_installation(
-    console: Console, n_samples: int, n_views: int, n_neighbors: int, n_clusters: int, dtype: str
+    console: Console,
+    n_samples: int,
+    n_views: int,
+    n_neighbors: int,
+    n_clusters: int,
+    dtype: str,
+    n_landmarks: int = 200_000,
 ) -> bool:
     """Print versions, the self-test and a memory plan; return whether the self-test passed."""
     versions = {
@@ -60,8 +69,41 @@ def check_installation(
     )
     for stage, size in plan.items():
         console.print(f"  {stage.ljust(max(map(len, plan)))}  {_size(size)}")
-    console.document({"versions": versions, "self_test": {"problems": problems, "seconds": seconds}, "memory": plan})
+    document = {"versions": versions, "self_test": {"problems": problems, "seconds": seconds}, "memory": plan}
+    if n_samples >= _MANY:
+        document["assignment"] = _plan_assignment(console, n_samples, n_views, n_landmarks, n_clusters, dtype)
+    console.document(document)
     return not problems
+
+
+def _plan_assignment(
+    console: Console, n_samples: int, n_views: int, n_landmarks: int, n_clusters: int, dtype: str
+) -> dict[str, Any]:
+    """Print the plan of an assignment of all samples to landmarks, and return it."""
+    from .._assignment.assigner import Assigner
+    from .._assignment.plan import measure_row, plan_assignment
+    from .._estimators.mdt import MDTClustering
+
+    def fit(views: list[Any]) -> Assigner:
+        # The graphs of the default, with a joint view, which decide the time of a row; a single candidate.
+        how: dict[str, Any] = {"n_neighbors": 15, "kernel": "adaptive", "anisotropy": 1.0, "joint": True}
+        model = MDTClustering(n_clusters, strategy="mean", t=3, **how)
+        return model.fit(views)._assigner()
+
+    per_row = measure_row(fit, n_views, dtype)
+    plan = plan_assignment(n_samples, n_views, n_landmarks, n_clusters, np.dtype(dtype).itemsize, per_row)
+    console.print(
+        f"\nWith {plan.n_landmarks:,} landmarks (--landmarks), 50 columns in each view, and workers with one thread; "
+        f"this machine assigns {plan.rows_per_second:,.0f} rows a second on a thread, at most one worker a core:"
+    )
+    for workers, hours in plan.hours.items():
+        time_text = f"{hours:.3g} hours" if hours >= 1 else f"{60 * hours:.3g} minutes"
+        console.print(f"  {workers} worker{'s' if workers > 1 else ''}: {time_text}")
+    console.print(
+        f"  memory of a worker {_size(plan.worker_bytes)}, of which the model {_size(plan.model_bytes)}; results "
+        f"{_size(plan.result_bytes)}; in memory at a time: one block of rows"
+    )
+    return asdict(plan)
 
 
 def self_test() -> list[str]:

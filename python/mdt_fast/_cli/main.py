@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from .._assignment.landmarks import CHOICES
 from .._core import __version__
 from .._estimators.pipeline import FitSettings
 from .._graphs.kernels import KERNELS
@@ -119,6 +120,21 @@ _SEARCH = [
         help="File from which an interrupted search resumes.",
     ),
 ]
+_LANDMARKS = [
+    click.option(
+        "--landmarks",
+        type=int,
+        metavar="N",
+        help="Fit N of the samples and assign all others, for .npy, .zarr, .parquet, .h5 and .h5ad files larger than "
+        "the memory; the results are Parquet files.",
+    ),
+    click.option(
+        "--landmark-choice",
+        type=click.Choice(CHOICES),
+        default="uniform",
+        help="How landmarks are drawn: evenly, far from each other, or more in sparse regions.",
+    ),
+]
 _SEED = click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the random numbers.")
 _JOBS = click.option("--jobs", "-j", type=int, help="Number of threads; by default all.")
 _OUTPUT = click.option(
@@ -137,7 +153,7 @@ _WRITE = click.option(
 _REPORT = click.option("--report/--no-report", default=True, help="Write report.html (needs matplotlib).")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print only one JSON document.")
 _QUIET = click.option("--quiet", "-q", is_flag=True, help="Print only errors.")
-_JOB = [*_SEARCH, *_GRAPH, _SEED, _JOBS, _OUTPUT, _WRITE, _REPORT, _JSON, _QUIET]
+_JOB = [*_SEARCH, *_LANDMARKS, *_GRAPH, _SEED, _JOBS, _OUTPUT, _WRITE, _REPORT, _JSON, _QUIET]
 
 
 def _options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -199,6 +215,10 @@ def _strategy_with(name: str, options: Sequence[str]) -> Any:
 
 def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> None:
     """Group the options by the function that takes them, and run the job."""
+    landmarks, choice = given.pop("landmarks"), given.pop("landmark_choice")
+    if landmarks is not None:
+        _run_landmarks(files, landmarks, choice, {**given, **fitting})
+        return
     from .job import Job, run
     from .write_back import WriteBack
 
@@ -235,13 +255,52 @@ def _run_job(files: tuple[Path, ...], given: dict[str, Any], **fitting: Any) -> 
     run(job, console)
 
 
+def _run_landmarks(files: tuple[Path, ...], landmarks: int, choice: str, given: dict[str, Any]) -> None:
+    """Run a job on landmarks; options that need all samples in memory are refused."""
+    from .._estimators.mdt import MDT, MDTClustering
+    from .landmark_job import LandmarkJob, run
+
+    context = click.get_current_context()
+    for name in ("labels", "ignore_label", "drop_columns", "missing", "write"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = "--" + name.replace("_", "-")
+            raise click.BadParameter("expected none with --landmarks.", param_hint=option)
+    console = Console(as_json=given["as_json"], quiet=given["quiet"])
+    is_cluster = given["with_labels"]
+    names = ["n_neighbors", "kernel", "metric", "preset", "dtype", "t", "max_evaluations", "time_limit", "checkpoint"]
+    parameters = {name: given[name] for name in [*names, "n_clusters", *(["resolution"] if is_cluster else [])]}
+    parameters |= {
+        "scale": None if given["scale"] == "none" else given["scale"],
+        "strategy": _strategy_with(given["strategy"], given["options"]),
+        "random_state": given["seed"],
+        "n_jobs": given["jobs"],
+        "n_components": given["n_components"],
+    }
+    if is_cluster:
+        parameters["quality"] = given["quality"]
+    elif given["kernel"] == "auto":
+        parameters["kernel"], parameters["n_neighbors"] = "gaussian", "log"
+    job = LandmarkJob(
+        files=files,
+        select=list(given["select"]) or None,
+        output=given["output"],
+        landmarks=landmarks,
+        choice=choice,
+        estimator=MDTClustering if is_cluster else MDT,
+        parameters=parameters,
+        progress=console.shows_progress,
+    )
+    run(job, console)
+
+
 @cli.command(
     epilog="""\b
 Examples:
   mdt-fast cluster image.npy text.npy --n-clusters 10
   mdt-fast cluster views.npz --n-clusters 7 --labels target --strategy direct
   mdt-fast cluster cells.h5mu --n-clusters 12 --select rna/obsm/X_pca --select prot
-  mdt-fast cluster cells.h5mu --n-clusters none --resolution 1.2 --write cells_mdt.h5mu"""
+  mdt-fast cluster cells.h5mu --n-clusters none --resolution 1.2 --write cells_mdt.h5mu
+  mdt-fast cluster image.zarr text.npy --n-clusters 10 --landmarks 200000"""
 )
 @_options(*_INPUT)
 @click.option(
@@ -267,6 +326,10 @@ def cluster(files: tuple[Path, ...], n_clusters: int | str, resolution: float, *
     .h5mu). The rows of all views are the same samples. The command writes labels.csv,
     coordinates.csv, trajectory.json, search.json and report.html, and manifest.json last, which
     lists the files that belong together. A report that fails is a warning.
+
+    With --landmarks a sample of the rows is fitted, and all rows are assigned a block at a time. FILES are
+    then .npy, .zarr, .parquet, .h5 and .h5ad files; the results are assignment.parquet and summary.json. The
+    same command again goes on after an interruption.
     """
     number = None if n_clusters == "none" else n_clusters
     source = click.get_current_context().get_parameter_source("resolution")
@@ -346,18 +409,27 @@ def study(output: Path, quick: bool, seed: int, jobs: int, as_json: bool, quiet:
     epilog="""\b
 Examples:
   mdt-fast doctor
-  mdt-fast doctor --samples 1000000 --views 3 --dtype float32"""
+  mdt-fast doctor --samples 1000000 --views 3 --dtype float32
+  mdt-fast doctor --samples 100000000 --landmarks 200000"""
 )
 @click.option("--samples", type=click.IntRange(min=2), default=1_000_000, help="Number of samples.")
 @click.option("--views", type=click.IntRange(min=1), default=2, help="Number of views.")
 @click.option("--n-neighbors", type=click.IntRange(min=1), default=15, help="Number of neighbours.")
 @click.option("--n-clusters", type=click.IntRange(min=1), default=10, help="Number of clusters.")
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64", help="Precision.")
+@click.option("--landmarks", type=click.IntRange(min=2), default=200_000, help="Landmarks, from 5,000,000 samples on.")
 @_JSON
-def doctor(samples: int, views: int, n_neighbors: int, n_clusters: int, dtype: str, as_json: bool) -> None:
-    """Check the installation and estimate the memory of a search."""
+def doctor(
+    samples: int, views: int, n_neighbors: int, n_clusters: int, dtype: str, landmarks: int, as_json: bool
+) -> None:
+    """Check the installation and estimate the memory of a search.
+
+    From 5,000,000 samples on it also plans the assignment of all samples to landmarks: workers, memory and time,
+    from a rate that it measures.
+    """
     from .doctor import check_installation
 
     console = Console(as_json=as_json)
     with console.exit_codes():
-        sys.exit(0 if check_installation(console, samples, views, n_neighbors, n_clusters, dtype) else FAILED)
+        passed = check_installation(console, samples, views, n_neighbors, n_clusters, dtype, landmarks)
+        sys.exit(0 if passed else FAILED)

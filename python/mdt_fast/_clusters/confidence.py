@@ -43,7 +43,7 @@ from .._support.threads import n_threads
 
 # Moves of the walk. (Error and area with 1 to 5 moves: 0.087, 0.821; 0.078, 0.829; 0.072, 0.832;
 # 0.076, 0.832; 0.082, 0.833.)
-_MOVES = 3
+MOVES = 3
 # A table of all pairs of labels up to this size is made; above it the pairs are sorted.
 _LARGEST_TABLE = 2**20
 
@@ -97,16 +97,17 @@ def agreement_with(labels: NDArray[np.integer], clusters: NDArray[np.integer]) -
 
 
 def neighbor_support(clusters: NDArray[np.integer], ops: OperatorSet) -> NDArray[np.float64]:
-    """Return the probability that a walk stays in the cluster, in the view where it is largest.
+    """Return the probability that a walk stays in the cluster, in the view where it is largest."""
+    return np.asarray(np.max(support_by_view(clusters, ops), axis=0))
+
+
+def support_by_view(clusters: NDArray[np.integer], ops: OperatorSet, moves: int = MOVES) -> list[NDArray[np.float64]]:
+    """Return the probability that some moves of a walk stay in the cluster, for each base view.
 
     Only moves to other samples count. A sample without a neighbour has no move, and its probability is 0.
     """
-    numbers = _numbered(clusters).astype(np.uint32)
-    found = np.zeros(len(numbers))
-    for rows in ops._view_rows():
-        stays = _core.neighbor_support(rows, numbers, moves=_MOVES, n_threads=n_threads(ops.n_jobs))
-        np.maximum(found, stays, out=found)
-    return found
+    numbers, threads = _numbered(clusters).astype(np.uint32), n_threads(ops.n_jobs)
+    return [_core.neighbor_support(rows, numbers, moves=moves, n_threads=threads) for rows in ops._view_rows()]
 
 
 def _numbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -39,9 +39,9 @@ def memberships_of(
 def _in_batches(
     Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], n_jobs: int | None
 ) -> Iterator[NDArray[np.float64]]:
-    shares = _shares(trajectories, labels)
+    shares = cluster_functions(trajectories, labels)
     for rows in trajectories[0].operators._batches_of(Xs, "Xs_new", n_jobs=n_jobs):
-        yield _normalized(shares.at(rows))
+        yield normalized(shares.at(rows))
 
 
 def memberships_at(
@@ -64,15 +64,37 @@ def memberships_at(
     (M, n_clusters) array
         Values between 0 and 1; rows sum to 1.
     """
-    return _normalized(_shares(trajectories, labels).at(rows))
+    return normalized(cluster_functions(trajectories, labels).at(rows))
 
 
-def _shares(trajectories: list[Trajectory], labels: NDArray[np.int32]) -> FunctionsOfTrajectory:
-    return FunctionsOfTrajectory(_step(trajectories), np.eye(int(labels.max()) + 1)[labels])
+def cluster_functions(
+    trajectories: list[Trajectory], labels: NDArray[np.int32], values: NDArray[np.float64] | float = 1.0
+) -> FunctionsOfTrajectory:
+    """Return a function for each cluster, its `values` and 0 outside, at the step of :func:`memberships_at`."""
+    functions = np.zeros((len(labels), int(labels.max()) + 1))
+    functions[np.arange(len(labels)), labels] = values
+    return FunctionsOfTrajectory(_step(trajectories), functions)
 
 
-def _normalized(shares: NDArray[Any]) -> NDArray[np.float64]:
+def normalized(shares: NDArray[Any]) -> NDArray[np.float64]:
+    """Return rows divided by their sums."""
     return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def nearest_centers(coordinates: NDArray[Any], centers: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the number of the nearest centre of each row, the first of equally near ones.
+
+    Distances are sums of squared differences, so that the answer for a row does not depend on the other rows,
+    as that of a matrix product may in its last bits.
+    """
+    points = coordinates.astype(np.float64)
+    best = np.full(len(points), np.inf)
+    nearest = np.zeros(len(points), dtype=np.int32)
+    for number, center in enumerate(centers.astype(np.float64)):
+        squares = np.square(points - center).sum(axis=1)
+        closer = squares < best
+        nearest[closer], best[closer] = number, squares[closer]
+    return nearest
 
 
 def _step(trajectories: list[Trajectory]) -> Trajectory:

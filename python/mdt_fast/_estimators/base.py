@@ -195,7 +195,7 @@ class InductiveEmbedder(Embedder):
     """An embedder whose `fit` also sets `geometry_`, an :class:`Embedding` for new samples."""
 
     def transform(self, X: Any, *, present: Any = None) -> NDArray[Any]:
-        """Return the coordinates of new samples.
+        """Return the coordinates of new samples; `assign` reads rows that do not fit into memory.
 
         They do not depend on the other new samples. A training sample gets its own coordinates.
 

@@ -10,11 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
+from .._assignment.assign import BLOCK_ROWS, assign_rows
+from .._assignment.assigner import Assigner
+from .._assignment.result import Assignment
 from .._clusters.confidence import neighbor_support
-from .._clusters.new_samples import labels_at, memberships_of
+from .._clusters.new_samples import labels_at, memberships_of, nearest_centers
 from .._fusion.fused_graph import FusedGraph
 from .._geometry.embedding import WEIGHTINGS
 from .._graphs.views import sample_labels
@@ -27,11 +29,11 @@ from .._search.scoring import Scoring
 from .._search.strategies import make_strategy
 from .._support.arguments import check_choice, check_integer
 from .._support.monitor import Monitor, watch
-from .._support.one_thread import one_thread
 from .._support.warnings import DegenerateClustersWarning, warn_user
 from .base import InductiveEmbedder, MultiViewEstimator
 from .graphs import is_auto, view_parameters
 from .inputs import refuse_views_as_y
+from .landmarks import Landmarks, reader_of, sources_of
 from .pipeline import Fit, FitSettings, fit_operators, graph_of
 
 # Members that can be added to the walks of the views by name.
@@ -59,6 +61,8 @@ class SearchEstimator(MultiViewEstimator):
     time_limit: Any = None
     memory_limit: Any = None
     checkpoint: Any = None
+    landmarks: Any = None
+    landmark_choice: str = "uniform"
     metric: Any = "auto"
     scale: Any = "auto"
 
@@ -77,12 +81,17 @@ class SearchEstimator(MultiViewEstimator):
     @contextmanager
     def _watched(self) -> Iterator[Monitor]:
         """Watch a fit: show its progress, keep its time limit, and warn if that was impossible."""
+        with watch(self._shown, self.time_limit) as monitor:
+            yield monitor
+            monitor.warn_if_late(float(self.search_history_["seconds"].max()))
+
+    @property
+    def _shown(self) -> Any:
+        """Where progress is shown: a flag or a callable."""
         is_flag = isinstance(self.verbose, (bool, np.bool_))
         if not is_flag and not callable(self.verbose):
             raise TypeError(f"verbose: expected True, False or a callable, got {self.verbose!r}")
-        with watch(bool(self.verbose) if is_flag else self.verbose, self.time_limit) as monitor:
-            yield monitor
-            monitor.warn_if_late(float(self.search_history_["seconds"].max()))
+        return bool(self.verbose) if is_flag else self.verbose
 
     def _fit(
         self, X: Any, present: Any, batches: Any, monitor: Monitor, *, quality: Any, with_labels: bool = False
@@ -90,7 +99,7 @@ class SearchEstimator(MultiViewEstimator):
         """Build the operators, run the pipeline and set the attributes of all searches."""
         check_choice("weighting", self.weighting, WEIGHTINGS)
         # An earlier fit with another strategy may have left attributes that this one does not set.
-        for name in ("confidence_", "graph_parameters_", "sample_names_"):
+        for name in ("confidence_", "graph_parameters_", "sample_names_", "landmark_indices_"):
             self.__dict__.pop(name, None)
         with monitor.stage("views"):
             if not isinstance(X, OperatorSet) and (names := sample_labels(X, self.align)) is not None:
@@ -114,6 +123,71 @@ class SearchEstimator(MultiViewEstimator):
         self.search_history_ = found.result.history
         self.t_ = found.result.t or len(self.trajectory_)
         return found
+
+    def assign(
+        self, X: Any, out: Any = None, *, block_rows: int = BLOCK_ROWS, client: Any = None, time_limit: Any = None
+    ) -> Assignment:
+        """Assign samples that need not be in memory, a block of rows at a time.
+
+        The results are those of `predict`, `transform` and the confidence of the labels, whatever the blocks,
+        threads and workers are.
+
+        Parameters
+        ----------
+        X : source, or list, tuple or dict of sources
+            The views. A source is an array or memory map, a sparse matrix, an array of Zarr, h5py or Dask, an
+            AnnData, the path of a .npy, .zarr, .parquet, .h5, .hdf5 or .h5ad file, an iterator of row blocks, or
+            a function that returns one. Rows of NaN are samples that a view lacks.
+        out : path or None, default=None
+            Where the results are written: a Zarr group (.zarr), a folder of Parquet files (.parquet), or
+            a folder of .npy files (a path without ending). A second call with the same arguments goes on from
+            the blocks that are written, which ``<out>.manifest.json`` names; it has to be given the same rows.
+            None keeps the results in memory, and makes lazy Dask arrays of Dask arrays.
+        block_rows : int, default=32768
+            Rows of a block.
+        client : distributed.Client or None, default=None
+            Workers that read, assign and write the blocks. `out` and files of `X` have to be at the same path for
+            all of them.
+        time_limit : float or None, default=None
+            Number of seconds, after which a TimeoutError is raised. Blocks that were written are kept.
+
+        Returns
+        -------
+        Assignment
+            `labels`, `embedding` and `confidence` of all rows, see :class:`Assignment`.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_helix_b(400).views
+        >>> model = mdt.MDT(2, landmarks=200).fit(views)
+        >>> model.assign([iter([X[:150], X[150:]]) for X in views])
+        Assignment(embedding (400, 2))
+        """
+        check_is_fitted(self)
+        with watch(self._shown, time_limit) as monitor:
+            return assign_rows(
+                self._assigner(), sources_of(X), monitor, out=out, block_rows=block_rows, client=client,
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
+
+    def _assigner(self) -> Assigner:
+        """Return the fitted model, prepared for blocks of new samples."""
+        raise NotImplementedError
+
+    def _assign_others(self, landmarks: Landmarks, X: Any, monitor: Monitor) -> None:
+        """Set the arrays of all samples after the fit of the landmarks, which keep their values."""
+        if hasattr(self, "sample_names_"):
+            self.sample_names_ = sample_labels(X)
+        for name, values in landmarks.assign_all(self._assigner(), monitor, self.n_jobs).items():
+            values[landmarks.indices] = getattr(self, f"{name}_")
+            setattr(self, f"{name}_", values)
+        self.landmark_indices_ = landmarks.indices
+
+    def _of_training(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of the samples of the operators among those of all samples."""
+        landmarks = getattr(self, "landmark_indices_", None)
+        return values if landmarks is None else values[landmarks]
 
     def fused_graph(self, n_neighbors: int | None = None) -> FusedGraph:
         """Return one sparse graph of all views, for tools that read neighbour graphs.
@@ -207,6 +281,13 @@ class MDT(InductiveEmbedder, SearchEstimator):
         candidate are always computed; if they take longer, a :class:`TimeLimitWarning` says so.
     max_evaluations, memory_limit, checkpoint : default=None
         Other limits and checkpoint file, as in :func:`search`.
+    landmarks : int or None, default=None
+        Number of samples that are fitted; all others are assigned to the result, a block at a time. The
+        views may then be files, stores, Dask arrays or functions that return an iterator of row blocks, see
+        :meth:`assign`. None fits all samples.
+    landmark_choice : {"uniform", "spread", "density"}, default="uniform"
+        How landmarks are drawn: with equal probabilities, with a preference for samples far from a first
+        sample, or with a preference for sparse regions.
     n_neighbors : "log" or int, default="log"
         Number of neighbours, as in :func:`build_operators`; so are the next parameters up to `dtype`.
         Those up to `scale` may be given per view.
@@ -277,6 +358,9 @@ class MDT(InductiveEmbedder, SearchEstimator):
         Metric of each view, and how its features were scaled (None if they were not).
     sample_names_ : pandas.Index
         Labels of the samples; only if fitted on data frames or a MuData.
+    landmark_indices_ : (n_landmarks,) array
+        With `landmarks`: numbers of the samples that were fitted, ascending. `embedding_` has all samples;
+        `geometry_`, `operators_` and `search_result_` have the landmarks.
 
     References
     ----------
@@ -330,8 +414,15 @@ class MDT(InductiveEmbedder, SearchEstimator):
         if isinstance(scoring.quality, str) and scoring.quality == "auto" and self.n_clusters is None:
             scoring = replace(scoring, quality="contrastive" if strategy.compares else None)
         with self._watched() as monitor:
-            self._fit(X, present, batches, monitor, quality=scoring)
+            landmarks = Landmarks.of(self, X, present, batches, monitor)
+            with monitor.limited(None if landmarks is None else landmarks.limit(monitor)):
+                self._fit(X if landmarks is None else landmarks.X, present, batches, monitor, quality=scoring)
+            if landmarks is not None:
+                self._assign_others(landmarks, X, monitor)
         return self
+
+    def _assigner(self) -> Assigner:
+        return Assigner.of(reader_of(self), self.geometry_)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -379,7 +470,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     joint : bool or "auto", default="auto"
         Whether the views together are one more base view, as in :func:`build_operators`. "auto" adds
         it for a consensus without a preset, if the views can be joined.
-    members, weighting, max_evaluations, time_limit, memory_limit, checkpoint
+    members, weighting, max_evaluations, time_limit, memory_limit, checkpoint, landmarks, landmark_choice
         As in :class:`MDT`.
     bandwidth, symmetrize, neighbors, metric, scale, absent, zero_rows, align, preset, dtype, view_slices
         As in :class:`MDT`.
@@ -391,7 +482,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : (n_samples,) array of int
-        Cluster of each training sample, numbered in the order of their first samples.
+        Cluster of each training sample, numbered in the order of their first samples (landmarks).
     n_clusters_ : int
         Number of clusters.
     score_ : float
@@ -400,7 +491,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         For a consensus, and with ``n_clusters=None``: how clearly the trajectories and the views, or the
         views alone, support the cluster of each sample, from 0 to 1. It is not the probability of a class:
         where clusters are not the classes it is too high. Samples with a low value are more often wrong
-        (``docs/choosing.md``).
+        (``docs/choosing.md``). With `landmarks` every fit has it: samples that are assigned have its counterpart for
+        new samples, and for clusters of k-means it is the support of the neighbours alone.
     cluster_centers_ : (n_clusters, n_components) array
         Mean coordinates of the clusters.
     embedding_ : (n_samples, n_components) array
@@ -413,7 +505,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         if fitted on an operator set.
     geometry_, singular_values_, t_, search_history_, search_result_, operators_
         As in :class:`MDT`.
-    n_views_in_, n_features_in_, view_names_, feature_names_in_, metrics_, scales_, sample_names_
+    n_views_in_, n_features_in_, view_names_, feature_names_in_, metrics_, scales_, sample_names_, landmark_indices_
         As in :class:`MDT`.
 
     References
@@ -463,21 +555,37 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         refuse_views_as_y(y)
         check_integer("n_init", self.n_init, minimum=1)
         with self._watched() as monitor:
-            found = self._fit(X, present, batches, monitor, quality=self.quality, with_labels=True)
-            assert found.labelling is not None
-            # The settings have None for a single cluster and for communities.
-            self.n_clusters_ = found.result.settings["n_clusters"] or len(found.labelling.centers)
-            self.labels_, self.cluster_centers_ = found.labelling.labels, found.labelling.centers
-            self.score_ = found.labelling.score
-            with monitor.stage("labels"):
-                if found.result.agreement is not None:
-                    self.confidence_ = found.result.agreement.confidence
-                elif self.n_clusters is None:
+            landmarks = Landmarks.of(self, X, present, batches, monitor)
+            with monitor.limited(None if landmarks is None else landmarks.limit(monitor)):
+                self._fit_labels(X if landmarks is None else landmarks.X, present, batches, monitor)
+            if landmarks is not None:
+                if not hasattr(self, "confidence_"):
                     self.confidence_ = neighbor_support(self.labels_, self.operators_)
-                # The check may cluster every view.
-                if monitor.seconds_left > 0:
-                    self._warn_of_degenerate_clusters()
+                self._assign_others(landmarks, X, monitor)
         return self
+
+    def _fit_labels(self, X: Any, present: Any, batches: Any, monitor: Monitor) -> None:
+        """Fit some samples and set the attributes of clusters."""
+        found = self._fit(X, present, batches, monitor, quality=self.quality, with_labels=True)
+        assert found.labelling is not None
+        # The settings have None for a single cluster and for communities.
+        self.n_clusters_ = found.result.settings["n_clusters"] or len(found.labelling.centers)
+        self.labels_, self.cluster_centers_ = found.labelling.labels, found.labelling.centers
+        self.score_ = found.labelling.score
+        with monitor.stage("labels"):
+            if found.result.agreement is not None:
+                self.confidence_ = found.result.agreement.confidence
+            elif self.n_clusters is None:
+                self.confidence_ = neighbor_support(self.labels_, self.operators_)
+            # The check may cluster every view.
+            if monitor.seconds_left > 0:
+                self._warn_of_degenerate_clusters()
+
+    def _assigner(self) -> Assigner:
+        labels, own = self._of_training(self.labels_), getattr(self, "confidence_", None)
+        confidence = neighbor_support(labels, self.operators_) if own is None else self._of_training(own)
+        trajectories = self.search_result_.trajectories if self._has_memberships else None
+        return Assigner.of(reader_of(self), self.geometry_, trajectories, self.cluster_centers_, labels, confidence)
 
     def fit_predict(self, X: Any, y: Any = None, *, present: Any = None, batches: Any = None) -> NDArray[np.int32]:
         """Fit and return the clusters of the training samples."""
@@ -498,7 +606,7 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
             )
 
     def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
-        """Return the cluster of each new sample.
+        """Return the cluster of each new sample; :meth:`assign` reads rows that do not fit into memory.
 
         It is the cluster with the nearest centre. After a consensus, and with ``n_clusters=None``, it
         is the cluster that the first step of the sample most probably reaches; a training sample between
@@ -518,11 +626,11 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         """
         views = self._new_views(X, present)
         if self._has_memberships:
-            return labels_at(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
+            return labels_at(
+                views, self.search_result_.trajectories, self._of_training(self.labels_), n_jobs=self.n_jobs
+            )
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
-        with one_thread():
-            nearest = pairwise_distances_argmin(coordinates.astype(np.float64), self.cluster_centers_)
-        return np.asarray(nearest, dtype=np.int32)
+        return nearest_centers(coordinates, self.cluster_centers_)
 
     def memberships(self, X: Any, *, present: Any = None) -> NDArray[np.float64]:
         """Return the membership of each new sample in the clusters, after a consensus or with ``n_clusters=None``.
@@ -546,7 +654,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         views = self._new_views(X, present)
         if not self._has_memberships:
             raise ValueError(f"strategy: expected a consensus, which has memberships, got {self.strategy!r}")
-        return memberships_of(views, self.search_result_.trajectories, self.labels_, n_jobs=self.n_jobs)
+        labels = self._of_training(self.labels_)
+        return memberships_of(views, self.search_result_.trajectories, labels, n_jobs=self.n_jobs)
 
     @property
     def _has_memberships(self) -> bool:

@@ -59,12 +59,12 @@ class FunctionsOfTrajectory:
                 "Xs: a new sample has no row of the identity, and every step of this trajectory has a share of it; "
                 "expected at least one step without"
             )
-        self._W, self._functions, self._first = W, functions, moving[-1]
+        self.trajectory, self.functions, self._first = W, functions, moving[-1]
 
     @cached_property
     def _steps(self) -> list[_Step]:
         # Computed after the first rows, which are refused if arguments are wrong.
-        W, known, steps = self._W, self._functions, []
+        W, known, steps = self.trajectory, self.functions, []
         for s, weights in enumerate(W.weights):
             if s >= self._first:
                 steps.append(_Step.of(W, weights, known))
@@ -72,9 +72,14 @@ class FunctionsOfTrajectory:
                 known = np.asarray(W.operators.trajectory(weights[np.newaxis]) @ known)
         return steps
 
+    def prepared(self) -> FunctionsOfTrajectory:
+        """Return these functions after the work on the training samples, which copies and pickles then contain."""
+        _ = self._steps
+        return self
+
     def at(self, rows: list[sparse.csr_array]) -> NDArray[Any]:
         """Return the values at new samples, as :func:`functions_at`."""
-        value = np.zeros((rows[0].shape[0], self._functions.shape[1]), dtype=self._functions.dtype)
+        value = np.zeros((rows[0].shape[0], self.functions.shape[1]), dtype=self.functions.dtype)
         for step in self._steps:
             value = step.at(rows, value)
         return value

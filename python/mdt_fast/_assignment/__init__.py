@@ -1,0 +1,1 @@
+"""Landmarks of many samples, and the assignment of all samples to what was fitted on the landmarks."""

@@ -1,0 +1,156 @@
+"""Assignment of Dask arrays, and on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from helpers.landmarks import N
+from helpers.sources import STORES, npy_path, zarr_array
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+RESULTS = ("labels", "embedding", "confidence")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    # Any free port: Dask warns if the default port is in use.
+    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**how) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def expected(model, planted):
+    return model.assign(planted[0])
+
+
+def assert_same(found, expected):
+    for name in RESULTS:
+        values = getattr(expected, name)
+        np.testing.assert_array_equal(np.asarray(getattr(found, name)[:]), values)
+        assert getattr(found, name).dtype == values.dtype
+
+
+@pytest.mark.parametrize("sizes", [(100, 250), (N, 7), (333, 333)])
+def test_results_of_dask_arrays_are_dask_arrays(sizes, model, planted, expected):
+    views = [da.from_array(X, chunks=(size, 3)) for X, size in zip(planted[0], sizes, strict=True)]
+    found = model.assign(views)
+    for name in RESULTS:
+        lazy = getattr(found, name)
+        assert isinstance(lazy, da.Array)
+        assert lazy.chunks[0] == views[0].chunks[0]
+        assert lazy.shape == getattr(expected, name).shape
+        assert lazy.dtype == getattr(expected, name).dtype
+        np.testing.assert_array_equal(lazy.compute(scheduler="threads"), getattr(expected, name))
+
+
+def test_the_model_is_once_in_the_graph(model, planted):
+    views = [da.from_array(X, chunks=(100, -1)) for X in planted[0]]
+    graph = dict(model.assign(views).labels.__dask_graph__())
+    assert sum("finalize" in str(key) or "Assigner" in str(key) for key in graph) <= 1
+
+
+def test_rows_are_named_by_lazy_results(model, planted):
+    views = [view.copy() for view in planted[0]]
+    views[0][731, 1] = np.nan
+    lazy = model.assign([da.from_array(X, chunks=(10, -1)) for X in views])
+    with pytest.raises(ValueError, match=r"X \(view 0\): expected finite numbers, got nan at row 731 \(block 73\)"):
+        lazy.labels.compute(scheduler="threads")
+
+
+def test_lazy_results_on_workers(client, model, planted, expected):
+    found = model.assign([da.from_array(X, chunks=(100, -1)) for X in planted[0]])
+    computed = client.gather(client.compute([found.labels, found.embedding, found.confidence]))
+    for name, values in zip(RESULTS, computed, strict=True):
+        np.testing.assert_array_equal(values, getattr(expected, name))
+
+
+@pytest.mark.parametrize("out", [None, "result", "result.zarr"])
+@pytest.mark.parametrize("store", ["npy_path", "zarr_array", "dask_array", "read_only", "blocks_of"])
+def test_workers_do_not_change_a_bit(store, out, client, model, planted, expected, tmp_path):
+    views = [STORES[store](planted[0][0], tmp_path), planted[0][1]]
+    path = None if out is None else tmp_path / out
+    assert_same(model.assign(views, path, block_rows=70, client=client), expected)
+    if path is not None:
+        # Another call, without workers, finds the same results.
+        assert_same(model.assign(views, path, block_rows=70), expected)
+
+
+def test_a_worker_is_killed_in_the_middle(client, model, planted, expected, tmp_path):
+    pids = client.run(os.getpid)
+    zarr_array(planted[0][0], tmp_path)
+    np.save(tmp_path / "Y.npy", planted[0][1])
+    views = [tmp_path / "X.zarr", tmp_path / "Y.npy"]
+    manifest = tmp_path / "result.zarr.manifest.json"
+
+    def kill():
+        while not manifest.exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        done.append(manifest.read_text())
+        os.kill(next(iter(pids.values())), 9)
+
+    done: list[str] = []
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = model.assign(views, tmp_path / "result.zarr", block_rows=5, client=client)
+    killer.join()
+    assert_same(found, expected)
+    # The worker ended in the middle.
+    assert '"n_rows": null' in done[0]
+
+
+def test_an_error_on_a_worker_names_the_row_and_keeps_blocks(client, model, planted, expected, tmp_path):
+    views = [view.copy() for view in planted[0]]
+    views[1][731, 2] = np.nan
+    bad = [npy_path(X, tmp_path / name) for X, name in zip(views, "ab", strict=True) if not (tmp_path / name).mkdir()]
+    with pytest.raises(ValueError, match=r"X \(view 1\): expected finite numbers, got nan at row 731 \(block 73\)"):
+        model.assign(bad, tmp_path / "result", block_rows=10, client=client)
+    done = (tmp_path / "result.manifest.json").read_text()
+    assert '"done": [[0, ' in done
+    np.save(bad[1], planted[0][1])
+    assert_same(model.assign(bad, tmp_path / "result", block_rows=10, client=client), expected)
+
+
+def test_a_full_disk_of_a_worker(client, model, planted, expected, tmp_path):
+    import resource
+    import signal
+
+    def limit(size):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    client.run(limit, 7000)
+    try:
+        with pytest.raises(OSError, match=r"out: .* File too large while block \d was written; \d blocks are kept"):
+            model.assign(planted[0], tmp_path / "result", block_rows=100, client=client)
+    finally:
+        client.run(limit, before)
+    assert_same(model.assign(planted[0], tmp_path / "result", block_rows=100, client=client), expected)
+
+
+def end(parts):
+    os._exit(1)
+
+
+def test_a_worker_that_ends_again_and_again(client, model, planted, tmp_path):
+    """What the kernel does to a worker that takes too much memory."""
+    views = [da.from_array(X, chunks=(300, -1)) for X in planted[0]]
+    views[0] = views[0].map_blocks(end, dtype="f4", meta=np.empty((0, 0), dtype="f4"))
+    with pytest.raises(RuntimeError, match=r"client: expected workers that assign block \d \(rows \d+ to \d+\)"):
+        model.assign(views, tmp_path / "result", block_rows=300, client=client)
