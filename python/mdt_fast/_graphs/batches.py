@@ -233,7 +233,7 @@ class _Search:
         n, m = points.shape[0], queries.shape[0]
         # No query is within the radius -1 of a point, so its edges lead to the points that it chose.
         how: dict[str, Any] = {"radii": np.full(n, -1.0), "last": np.zeros(n, dtype=np.int32)}
-        how |= {"k": max(k - 1, 1), "metric": self.metric, "n_threads": self.n_threads}
+        how |= {"k": max(k - 1, 1), "metric": self.metric, "n_threads": self.n_threads, "index": None}
         if sparse.issparse(points):
             edges = _core.cross_knn(*without_empty_columns(points, queries), **how).edges
         else:
