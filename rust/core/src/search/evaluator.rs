@@ -18,7 +18,7 @@ use super::{Score, Scorer, Sequence, StartBlock};
 use crate::cluster::k_means::{KMeans, KMeansSettings, k_means};
 use crate::ground::exec::lock;
 use crate::ground::idle::Reuse;
-use crate::reorder::in_given_order;
+use crate::reorder::{in_cache_order, in_given_order};
 use crate::{Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Up to this many points, each thread evaluates a candidate of its own: a quarter faster at 10,000
@@ -131,11 +131,19 @@ impl<'a, T: Real> Evaluator<'a, T> {
         with_labels: bool,
         exec: &Exec,
     ) -> Result<Vec<Option<Evaluation>>> {
-        self.each(candidates.len(), exec, |i, exec| {
-            let Evaluation { score, labels } = self.evaluate(&Candidate::Weights(candidates[i].clone()), exec)?;
-            let labels = labels.filter(|_| with_labels);
-            Ok(Evaluation { score, labels: labels.map(|labels| in_given_order(self.set, labels, exec)).transpose()? })
-        })
+        self.each(
+            candidates.len(),
+            exec,
+            |exec| self.prepare(exec),
+            |i, exec| {
+                let Evaluation { score, labels } = self.evaluate(&Candidate::Weights(candidates[i].clone()), exec)?;
+                let labels = labels.filter(|_| with_labels);
+                Ok(Evaluation {
+                    score,
+                    labels: labels.map(|labels| in_given_order(self.set, labels, exec)).transpose()?,
+                })
+            },
+        )
     }
 
     /// Clusters coordinates, in the given order, by one start of k-means for each seed, and returns
@@ -148,21 +156,33 @@ impl<'a, T: Real> Evaluator<'a, T> {
         };
         let dimension = coordinates.len() / self.set.n();
         let name = "of the answer";
-        let starts = self.each(seeds.len(), exec, |i, exec| {
-            let settings = KMeansSettings { n_init: 1, seed: seeds[i], ..clustering.k_means.clone() };
-            let clusters = k_means(coordinates, dimension, &settings, exec)?;
-            let score = self.quality.of_labels(self.set, name, coordinates, &clusters.labels, exec)?;
-            finite(score, name).map(|score| BestStart { clusters, score })
-        })?;
+        let starts = self.each(
+            seeds.len(),
+            exec,
+            |_| Ok(()),
+            |i, exec| {
+                let settings = KMeansSettings { n_init: 1, seed: seeds[i], ..clustering.k_means.clone() };
+                let clusters = k_means(coordinates, dimension, &settings, exec)?;
+                let score = self.quality.of_labels(self.set, name, coordinates, &clusters.labels, exec)?;
+                finite(score, name).map(|score| BestStart { clusters, score })
+            },
+        )?;
         let better = |best: BestStart, next: BestStart| if next.score > best.score { next } else { best };
         starts.into_iter().flatten().reduce(better).ok_or(Error::Interrupted)
     }
 
-    /// Evaluates candidates by `evaluate`, side by side if that is faster; None after a stop.
+    /// Computes what all candidates share, before they are evaluated side by side.
+    fn prepare(&self, exec: &Exec) -> Result<()> {
+        let Some(clustering) = self.quality.clustering() else { return Ok(()) };
+        self.start.prepare(in_cache_order(self.set, exec)?, &clustering.embedding, exec)
+    }
+
+    /// Evaluates candidates by `evaluate` after `prepare`, side by side if that is faster; None after a stop.
     fn each<R: Send + Sync>(
         &self,
         count: usize,
         exec: &Exec,
+        prepare: impl FnOnce(&Exec) -> Result<()>,
         evaluate: impl Fn(usize, &Exec) -> Result<R> + Sync + Send,
     ) -> Result<Vec<Option<R>>> {
         let results: Vec<OnceLock<R>> = (0..count).map(|_| OnceLock::new()).collect();
@@ -175,11 +195,13 @@ impl<'a, T: Real> Evaluator<'a, T> {
             self.scored.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        let outcome = if self.set.n() <= SIDE_BY_SIDE && count >= exec.threads() {
-            exec.map(count, |i| one(i, &exec.alone())).map(drop)
-        } else {
-            (0..count).try_for_each(|i| one(i, exec))
-        };
+        let outcome = prepare(exec).and_then(|()| {
+            if self.set.n() <= SIDE_BY_SIDE && count >= exec.threads() {
+                exec.map(count, |i| one(i, &exec.alone())).map(drop)
+            } else {
+                (0..count).try_for_each(|i| one(i, exec))
+            }
+        });
         match outcome {
             // Results from before the stop are returned.
             Ok(()) | Err(Error::Interrupted) => Ok(results.into_iter().map(OnceLock::into_inner).collect()),
@@ -217,11 +239,16 @@ fn finite(score: f64, name: &str) -> Result<f64> {
 
 impl<T: Real> Scorer for Evaluator<'_, T> {
     fn score(&self, sequences: &[Sequence], exec: &Exec) -> Result<Vec<Option<Score>>> {
-        self.each(sequences.len(), exec, |i, exec| {
-            let Evaluation { score, labels } = self.evaluate(&Candidate::Sequence(sequences[i].clone()), exec)?;
-            labels.into_iter().for_each(|labels| self.keep_if_best(&sequences[i], score.value, labels));
-            (self.on_scored)(&sequences[i], score);
-            Ok(score)
-        })
+        self.each(
+            sequences.len(),
+            exec,
+            |exec| self.prepare(exec),
+            |i, exec| {
+                let Evaluation { score, labels } = self.evaluate(&Candidate::Sequence(sequences[i].clone()), exec)?;
+                labels.into_iter().for_each(|labels| self.keep_if_best(&sequences[i], score.value, labels));
+                (self.on_scored)(&sequences[i], score);
+                Ok(score)
+            },
+        )
     }
 }

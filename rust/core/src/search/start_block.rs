@@ -26,6 +26,15 @@ impl<T> Default for StartBlock<T> {
 }
 
 impl<T: Real> StartBlock<T> {
+    /// Computes the block, unless it is known. `set` is in the solver's order.
+    pub(super) fn prepare(&self, set: &OperatorSet<T>, settings: &EmbeddingSettings, exec: &Exec) -> Result<()> {
+        if self.0.get().is_none() {
+            // If two threads both compute the block, the results are equal.
+            let _ = self.0.set(smooth_block(set, settings, exec)?);
+        }
+        Ok(())
+    }
+
     /// A block near the leading left singular vectors of a trajectory over a set in the solver's order;
     /// None if the solver needs none.
     pub(super) fn for_trajectory(
@@ -34,11 +43,7 @@ impl<T: Real> StartBlock<T> {
         settings: &EmbeddingSettings,
         exec: &Exec,
     ) -> Result<Option<Block<T>>> {
-        if self.0.get().is_none() {
-            let made = smooth_block(trajectory.set(), settings, exec)?;
-            // Two threads may both compute the block; both results are equal.
-            let _ = self.0.set(made);
-        }
+        self.prepare(trajectory.set(), settings, exec)?;
         let Some(block) = self.0.get().and_then(Option::as_ref) else { return Ok(None) };
         applied(&trajectory.last_step(), block, exec).map(Some)
     }
