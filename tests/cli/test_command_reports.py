@@ -27,7 +27,7 @@ def test_report_states_the_parameters(clustered):
     options = {option.name for option in cli.commands["cluster"].params}
     unlike = {"seed": "random_state", "options": "strategy"}
     # These options do not change the results, and with landmarks there is no report.
-    for name in options - {"output", "report", "write", "as_json", "quiet", "jobs", "landmarks"}:
+    for name in options - {"output", "report", "write", "as_json", "quiet", "jobs", "landmarks", "landmark_choice"}:
         assert f"\n{unlike.get(name, name)}" in table["text"], name
     # The quality and the kernel are "auto".
     for value in (

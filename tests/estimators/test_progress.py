@@ -232,7 +232,7 @@ class TestTimeLimit:
         assert found.counts.tolist() == [2]
         assert found.n_clusters == 2
 
-    @pytest.mark.parametrize("how", [{"t": "auto"}, {"t": 2, "view_weights": "auto"}], ids=["time", "view weights"])
+    @pytest.mark.parametrize("how", [{"t": "auto"}, {"t": 6, "view_weights": "auto"}], ids=["time", "view weights"])
     def test_a_search_keeps_it_with_its_choices(self, how):
         ops = mdt.build_operators(blobs(20_000), n_neighbors=10)
         begin = time.monotonic()

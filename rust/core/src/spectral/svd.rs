@@ -243,7 +243,7 @@ mod tests {
                 for (got, want) in left.values.iter().zip(&values) {
                     assert!((got - want).abs() <= 1e-8 * values[0], "{got} {want}");
                 }
-                let outside = |row: &[f64]| row.iter().map(|v| v * v).sum::<f64>();
+                let outside = |row: &[f64]| row.iter().zip(&left.values).map(|(v, s)| (v * s).powi(2)).sum::<f64>();
                 let error: f64 = left.left.chunks_exact(rank).skip(rank).map(outside).sum();
                 assert!(error.sqrt() < 1e-6, "{error}");
                 assert!(rank > cols || from(Start::Left(&near)).applications <= right.applications);
