@@ -1,5 +1,6 @@
 """Available memory, and checks of requests against it."""
 
+import ctypes
 import os
 
 from .. import _core
@@ -26,3 +27,13 @@ def require(needed: int, what: str) -> None:
     available = available_bytes()
     if needed > available:
         raise MemoryError(f"{what} needs {needed / 1e9:.3g} GB, but {available / 1e9:.3g} GB are available")
+
+
+def return_free_memory() -> None:
+    """Return memory that was freed in small pieces to the system, where the C library keeps it (glibc)."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):
+        # Another C library or system.
+        return
+    trim(0)
