@@ -25,7 +25,7 @@ from .._support.threads import n_threads
 from .given_matrices import is_single_precision
 from .operator_set import OperatorSet
 
-# From here on, memory that the work on a view has freed is returned to the system: 0.6 GB at a million samples.
+# From here on, memory that the work on a view has freed is returned to the system: 0.2 GB at a million samples.
 _MANY_SAMPLES = 100_000
 
 
