@@ -83,11 +83,11 @@ class Assigner:
         if labels is not None:
             support = support_by_view(labels, ops, MOVES - 1)
             if trajectories is not None:
-                memberships = cluster_functions(trajectories, labels)
+                memberships = cluster_functions(trajectories, labels).prepared()
             if trajectories is not None and confidence is not None:
                 supported = neighbor_support(labels, ops)
                 agreed = np.divide(confidence**2, supported, out=np.zeros(len(labels)), where=supported > 0)
-                agreement = cluster_functions(trajectories, labels, agreed)
+                agreement = cluster_functions(trajectories, labels, agreed).prepared()
         coordinates = FunctionsOfTrajectory(geometry.trajectory, geometry.functions).prepared()
         return cls(read, ops, coordinates, memberships, centers, labels, support, agreement)
 
