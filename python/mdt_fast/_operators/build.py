@@ -284,6 +284,7 @@ def _build_view(
     view: View, setting: ViewSettings, zero_rows: str, scaling: ViewScaling | None, **how: Any
 ) -> _BuiltView:
     built = _walk_of_view(view, setting, zero_rows, scaling, **how)
+    # The graph of the view was freed when the function above returned.
     if view.n_samples >= _MANY_SAMPLES:
         return_free_memory()
     return built
