@@ -1,7 +1,9 @@
 """Available memory, and checks of requests against it."""
 
 import ctypes
+import mmap
 import os
+from typing import Any
 
 from .. import _core
 
@@ -37,3 +39,15 @@ def return_free_memory() -> None:
         # Another C library or system.
         return
     trim(0)
+
+
+def release_pages(array: Any) -> None:
+    """Let the system drop the pages of a read-only memory map, which are read from the file again at the next use.
+
+    Other arrays, also maps that were opened for copies on write, are left alone.
+    """
+    owner = array
+    while owner is not None and not isinstance(owner, mmap.mmap):
+        owner = getattr(owner, "base", None)
+    if owner is not None and hasattr(owner, "madvise") and memoryview(owner).readonly:
+        owner.madvise(mmap.MADV_DONTNEED)

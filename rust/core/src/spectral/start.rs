@@ -11,7 +11,7 @@ use crate::{Error, Exec, Real, Result, Stream};
 const MAX_BLOCK: usize = 32;
 
 /// Blocks of a basis before a restart: `LARGE / n`, between these bounds.
-const FEWEST_BLOCKS: usize = 3;
+const FEWEST_BLOCKS: usize = 2;
 const MOST_BLOCKS: usize = 8;
 const LARGE: usize = 1 << 22;
 
