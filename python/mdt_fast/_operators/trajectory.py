@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from .._graphs.readable import check_readable, read_array
@@ -294,19 +293,7 @@ class Trajectory(_MatrixFree):
     @cached_property
     def n_unconnected_parts(self) -> int:
         """Number of parts of the samples that no step joins."""
-        used = np.flatnonzero(self.weights.max(axis=0))
-        if any(self.operators.members[i].uniform_share > 0 for i in used):
-            return 1
-        walks = [self.operators.walk_matrix(b) for b in self.operators.stored_walks(used)]
-        if not walks:
-            return self.operators.n_samples
-        union = sum(walks[1:], start=walks[0])
-        count, label = connected_components(union, directed=True, connection="strong")
-        # Parts that can be left hold no mass in the limit; only closed parts have a distribution of
-        # their own.
-        edges = union.tocoo()
-        leaves = label[edges.row] != label[edges.col]
-        return int(count - len(np.unique(label[edges.row[leaves]])))
+        return self.operators.native.closed_parts(self.weights, self._threads)
 
 
 class TransposedTrajectory(_MatrixFree):

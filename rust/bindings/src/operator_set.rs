@@ -138,6 +138,14 @@ impl PyOperatorSet {
         })
     }
 
+    /// Return the number of parts of the samples that no step leaves.
+    fn closed_parts(&self, py: Python<'_>, weights: PyReadonlyArray2<'_, f64>, n_threads: usize) -> PyResult<usize> {
+        dispatch!(&self.0, set => {
+            let trajectory = trajectory(set, &weights)?;
+            run(py, n_threads, cost_per_column(&trajectory), |exec| trajectory.closed_parts(exec))
+        })
+    }
+
     /// Return the stationary distribution, by power iteration.
     fn stationary_distribution(
         &self,
