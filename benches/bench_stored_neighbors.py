@@ -1,8 +1,8 @@
 """Neighbours on disk, cell by cell, beside the search in memory: time, peak memory and recall.
 
 Run: ``python benches/bench_stored_neighbors.py --samples 1000000 --cell-rows 200000``. The samples are 50 columns of
-ten round clusters, in single precision, in an .npy file. Each way is a process of its own, with two threads or two workers
-with one thread each; the memory is that of the largest process.
+ten round clusters, in single precision, in an .npy file. Each way is a process of its own, with two threads or two
+workers with one thread each; the memory is that of the largest process.
 """
 
 import argparse

@@ -7,7 +7,7 @@ the scheduler and this process hold little.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 from .._sources.dask_array import DaskSource
@@ -55,7 +55,7 @@ def check_client(client: Any) -> Any:
 
 def completed(
     client: Any, tasks: Iterator[AnyTask], submit: Callable[[AnyTask], Any], beat: Callable[[], None], advice: str
-) -> Iterator[tuple[AnyTask, Any]]:
+) -> Generator[tuple[AnyTask, Any]]:
     """Yield the tasks and their futures, which have a result or an error, in the order in which they end.
 
     Parameters

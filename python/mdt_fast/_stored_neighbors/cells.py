@@ -24,6 +24,7 @@ from .._clusters.k_means import k_means
 from .._graphs.cross import nearest_of_new
 from .._graphs.views import Matrix, View
 from .._support.files import replacing
+from .settings import Settings
 
 # The largest number of cells of a sample.
 MOST_CELLS = 8
@@ -73,10 +74,9 @@ class Cells:
 
 
 def choose_cells(
-    sample: Matrix, queries: Matrix, neighbors: Matrix, n: int, cell_rows: int, metric: str, share: float, *,
-    seed: int, n_threads: int,
-) -> Cells:  # fmt: skip
-    """Choose cells of at most about `cell_rows` of `n` rows.
+    sample: Matrix, queries: Matrix, neighbors: Matrix, n: int, settings: Settings, n_threads: int
+) -> Cells:
+    """Choose cells of `n` rows.
 
     Parameters
     ----------
@@ -86,37 +86,37 @@ def choose_cells(
         Some rows.
     neighbors : (q, k, d) array
         Their nearest neighbours.
-    n, cell_rows : int
-        Number of rows, and the largest number in a cell.
-    metric : str
-        Distance of the rows.
-    share : float
-        Share of the neighbours that have a cell in common with their query row.
-    seed, n_threads : int
-        Seed of the k-means, and number of threads.
+    n : int
+        Number of rows.
+    settings : Settings
+        Size of the cells, metric, seed, and the share of the neighbours that have a cell in common with their row.
+    n_threads : int
+        Number of threads.
 
     Returns
     -------
     Cells
         Of :data:`MOST_CELLS` cells for each sample if none reach the share.
     """
+    metric = settings.metric
     sample = positions(sample, metric)
     q, k, d = neighbors.shape
     for m in range(1, MOST_CELLS + 1):
-        cells = Cells(_centers(sample, n, m, cell_rows, seed, n_threads), m, metric)
+        cells = Cells(_centers(sample, n, m, settings, n_threads), m, metric)
         if len(cells.centers) <= m:
             return Cells(sample[:1].astype(np.float64), 1, metric)
         own = cells.of_rows(queries, n_threads)
         others = cells.of_rows(neighbors.reshape(q * k, d), n_threads).reshape(q, k, m)
-        if (own[:, None, :, None] == others[:, :, None, :]).any(axis=(2, 3)).mean() >= share:
+        if (own[:, None, :, None] == others[:, :, None, :]).any(axis=(2, 3)).mean() >= settings.share:
             break
     return cells
 
 
-def _centers(sample: Matrix, n: int, m: int, cell_rows: int, seed: int, n_threads: int) -> NDArray[np.float64]:
+def _centers(sample: Matrix, n: int, m: int, settings: Settings, n_threads: int) -> NDArray[np.float64]:
     """Return the centres of cells of which each sample is in `m`."""
+    cell_rows, seed = settings.cell_rows, settings.seed
     if n <= cell_rows:
-        return sample[:1].astype(np.float64)
+        return np.asarray(sample[:1], dtype=np.float64)
     planned = _PLANNED * cell_rows
     centers = _k_means(sample, math.ceil(n * m / planned), seed, n_threads)
     for _ in range(_ROUNDS):
@@ -139,8 +139,9 @@ def _k_means(rows: Matrix, n_clusters: int, seed: int, n_threads: int) -> NDArra
     """Return centres, at most as many as there are distinct rows."""
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= n_clusters:
-        return distinct.astype(np.float64)
-    return k_means(rows, n_clusters, n_init=1, max_iter=_MAX_ITER, random_state=seed, n_jobs=n_threads).centers
+        return np.asarray(distinct, dtype=np.float64)
+    found = k_means(rows, n_clusters, n_init=1, max_iter=_MAX_ITER, random_state=seed, n_jobs=n_threads)
+    return np.asarray(found.centers)
 
 
 def positions(X: Matrix, metric: str) -> Matrix:
@@ -150,4 +151,5 @@ def positions(X: Matrix, metric: str) -> Matrix:
     rows = X - X.mean(axis=1, keepdims=True) if metric == "correlation" else X
     # Divided by the largest number first, so that squares neither overflow nor vanish.
     rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(rows.dtype).tiny)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(rows.dtype).tiny)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, np.finfo(rows.dtype).tiny))

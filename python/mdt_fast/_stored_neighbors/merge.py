@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .exact import ExactNeighbors
 from .place import Place, read_array
 from .search import n_runs
+from .settings import Settings
 
 # Rows that are merged at a time.
 _ROWS = 4096
@@ -19,21 +20,23 @@ Lists = tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.float64]]
 
 
 def merge_block(
-    place: Place, number: int, start: int, stop: int, sizes: NDArray[np.int64], cell_rows: int, k: int
+    place: Place, number: int, start: int, stop: int, sizes: NDArray[np.int64], settings: Settings
 ) -> dict[str, NDArray[np.generic]]:
     """Return the k nearest neighbours of the rows of a block and their distances."""
+    k = settings.n_neighbors
     counts = np.diff(read_array(place.block(number, "ends")), prepend=0)
     found = [
         each
         for cell in np.flatnonzero(counts).tolist()
-        for run in range(n_runs(int(sizes[cell]), cell_rows))
+        for run in range(n_runs(int(sizes[cell]), settings.cell_rows))
         if (each := _lists_of(place, cell, run, start, stop, k)) is not None
     ]
     if place.lone.exists():
         lone = ExactNeighbors.load(place.lone)
         first, end = np.searchsorted(lone.rows, [start, stop])
-        own = slice(first, end)
-        found.append((lone.rows[own] - start, lone.indices[own, :k].astype(np.int32), lone.distances[own, :k]))
+        found.append(
+            (lone.rows[first:end] - start, lone.indices[first:end].astype(np.int32), lone.distances[first:end])
+        )
     rows, indices, distances = (np.concatenate(each) for each in zip(*found, strict=True))
     order = np.argsort(rows, kind="stable")
     begins = np.searchsorted(rows[order], np.arange(stop - start + 1))

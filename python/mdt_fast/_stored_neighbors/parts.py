@@ -29,7 +29,7 @@ def write_block(place: Place, number: int, start: int, block: Matrix, n_threads:
 
 def sizes_of_cells(place: Place, n_blocks: int) -> NDArray[np.int64]:
     """Return the number of rows of each cell."""
-    return np.sum([np.diff(np.load(place.block(b, "ends")), prepend=0) for b in range(n_blocks)], axis=0)
+    return np.asarray(np.sum([np.diff(np.load(place.block(b, "ends")), prepend=0) for b in range(n_blocks)], axis=0))
 
 
 def read_cell(place: Place, n_blocks: int, cell: int) -> Iterator[tuple[NDArray[np.int32], Matrix]]:
@@ -49,4 +49,4 @@ def lone_rows(place: Place, n_blocks: int, sizes: NDArray[np.int64], k: int, m: 
     if not rows:
         return np.empty(0, dtype=np.intp)
     found, counts = np.unique(np.concatenate(rows), return_counts=True)
-    return found[counts == m].astype(np.intp)
+    return np.asarray(found[counts == m], dtype=np.intp)

@@ -73,16 +73,20 @@ class Place:
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
     """Write an array to a file that is complete or absent; a full disk is an OSError."""
+    values = np.ascontiguousarray(values)
     with replacing(path) as part, part.open("wb") as file:
-        np.save(file, values)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+        # Not `numpy.save`, whose error does not say why the system refused to write.
+        file.write(values.reshape(-1).view(np.uint8).data)
 
 
 def read_array(path: Path) -> NDArray[Any]:
     """Return an array of a file, as a memory map; NumPy cannot map an array without elements."""
     try:
-        return np.load(path, mmap_mode="r")
+        found: NDArray[Any] = np.load(path, mmap_mode="r")
     except ValueError:
-        return np.asarray(np.load(path))
+        found = np.load(path)
+    return found
 
 
 def records(**columns: NDArray[Any]) -> NDArray[Any]:

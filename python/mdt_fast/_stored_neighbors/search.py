@@ -20,6 +20,7 @@ from .._support.one_thread import one_thread
 from .cells import positions
 from .parts import read_cell
 from .place import Place, records, write_array
+from .settings import Settings
 
 
 def n_runs(size: int, cell_rows: int) -> int:
@@ -27,22 +28,20 @@ def n_runs(size: int, cell_rows: int) -> int:
     return 1 if size <= cell_rows else math.ceil((size - cell_rows) / max(cell_rows // 2, 1)) + 1
 
 
-def search_run(
-    place: Place, cell: int, run: int, size: int, n_blocks: int, cell_rows: int, n_neighbors: int, metric: str,
-    recall: float, seed: int, n_threads: int,
-) -> None:  # fmt: skip
+def search_run(place: Place, cell: int, run: int, size: int, n_blocks: int, settings: Settings, n_threads: int) -> None:
     """Write the neighbours of the rows of a run."""
+    metric, cell_rows = settings.metric, settings.cell_rows
     parts = read_cell(place, n_blocks, cell)
     if size > cell_rows:
         kept = _of_run(place, cell, run, size, n_blocks, cell_rows, metric)
         parts = _chosen(parts, kept)
     rows, features = (np.concatenate(each) for each in zip(*parts, strict=True))
-    k = min(n_neighbors, len(rows) - 1)
+    k = min(settings.n_neighbors, len(rows) - 1)
     indices, distances = np.empty((len(rows), 0), dtype=np.int32), np.empty((len(rows), 0))
     if k > 0:
         view = View("view 0", features, "X")
-        method: Any = "auto" if find_effort("auto", view, metric) is None else ApproximateNeighbors(recall)
-        table = search_table(view, k, metric, method, seed, n_threads)
+        method: Any = "auto" if find_effort("auto", view, metric) is None else ApproximateNeighbors(settings.share)
+        table = search_table(view, k, metric, method, settings.seed, n_threads)
         indices, distances = rows[table.indices], scale_distances(table.distances, table.exponent)
         if not np.isfinite(distances).all():
             raise ValueError("X: expected numbers whose distances do not exceed the range of double precision")
