@@ -146,7 +146,7 @@ class TestUse:
         how = {"kernel": "adaptive"}
         found = mdt.build_operators([points], neighbors=expected, **how)
         pair = mdt.build_operators([points], neighbors=(expected.indices, expected.distances), **how)
-        np.testing.assert_array_equal(found[0].tosparse().toarray(), pair[0].tosparse().toarray())
+        np.testing.assert_array_equal(found[0].toarray(), pair[0].toarray())
 
     @pytest.mark.filterwarnings("ignore::mdt_fast.OperatorWarning")
     def test_an_estimator(self, points, expected):
