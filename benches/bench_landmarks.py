@@ -7,6 +7,7 @@ Run: ``python benches/bench_landmarks.py PART [options]`` with a PART of
 - ``choices``: the three choices of landmarks, on one half of the sets ("choose") and on the other ("confirm").
 - ``confidence``: calibration of the confidence of assigned samples beside that of the fit.
 - ``disk``: time and peak memory from .npy or .zarr files (``--samples 10000000 --store npy --folder DIR``).
+- ``rates``: rows that one thread assigns in a second, by the number of landmarks (``--landmarks`` for a single one).
 - ``workers``: one and two workers of a Dask cluster with one thread each.
 """
 
@@ -27,6 +28,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import mdt_fast as mdt
 from bench_build import peak_megabytes
+from mdt_fast._assignment.plan import measure_row
 from timing import print_table
 
 CHOICES = ("uniform", "spread", "density")
@@ -313,11 +315,27 @@ def first_rows(path: Path) -> np.ndarray:
     return zarr.open_array(path, mode="r")[:1000]
 
 
+def rates(args: argparse.Namespace) -> None:
+    def fit(views: list[np.ndarray]) -> Any:
+        how = {"n_neighbors": 15, "kernel": "adaptive", "anisotropy": 1.0, "joint": True, "neighbors": neighbors}
+        return mdt.MDTClustering(10, strategy="mean", t=3, n_jobs=2, **how).fit(views)._assigner()
+
+    rows = []
+    for n in [args.landmarks] if args.landmarks else [10_000, 50_000, 200_000]:
+        for neighbors in ("exact", "approx") if n <= 50_000 else ("approx",):
+            seconds = measure_row(fit, 2, "float32", n, args.samples)
+            search = "all landmarks" if neighbors == "exact" else "index"
+            rows.append([f"{n:,}", search, f"{1e6 * seconds:.0f}", f"{1 / seconds:,.0f}"])
+            print(rows[-1], file=sys.stderr, flush=True)
+    print_table(["landmarks", "compared with", "processor us a row", "rows a second of a thread"], rows)
+
+
 PARTS = {"full": full, "mnist": mnist, "choices": choices, "confidence": confidence, "disk": disk, "one-fit": one_fit,
-         "workers": workers}  # fmt: skip
+         "rates": rates, "workers": workers}  # fmt: skip
 # Samples and landmarks of each part.
 SIZES = {"full": (1_000_000, 200_000), "mnist": (70_000, 20_000), "choices": (70_000, 0), "confidence": (0, 0),
-         "disk": (10_000_000, 200_000), "one-fit": (0, 0), "workers": (200_000, 20_000)}  # fmt: skip
+         "disk": (10_000_000, 200_000), "one-fit": (0, 0), "rates": (131_072, 0),
+         "workers": (200_000, 20_000)}  # fmt: skip
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

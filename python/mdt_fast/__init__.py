@@ -25,6 +25,7 @@ from ._geometry.embedding import Embedding, embed
 from ._geometry.time import TimeSelection, select_time
 from ._graphs.approximate import ApproximateNeighbors
 from ._graphs.nearest import nearest_neighbors
+from ._graphs.stored import StoredNeighbors
 from ._operators.build import build_operators
 from ._operators.operator_set import OperatorSet
 from ._operators.trajectory import Trajectory
@@ -32,6 +33,7 @@ from ._search.result import SearchResult
 from ._search.scoring import Scoring
 from ._search.search import search
 from ._search.view_report import ViewReport, view_report
+from ._stored_neighbors.store import store_neighbors
 from ._support.monitor import Progress
 from ._support.warnings import (
     ClusterSelectionWarning,
@@ -53,10 +55,10 @@ __all__ = [
     "MDT", "ApproximateNeighbors", "Assignment", "ClusterSelection", "ClusterSelectionWarning", "ConvergenceWarning",
     "DegenerateClustersWarning", "Embedding", "FusedGraph", "KMeansResult", "MDTClustering", "NeighborsTransformer",
     "OperatorSet", "OperatorWarning", "Progress", "RemoteSamplesWarning", "Scoring", "SearchResult",
-    "TimeLimitWarning", "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport", "ViewWarning",
-    "__version__", "baselines", "build_operators", "datasets", "embed", "fused_graph", "k_means", "layout", "leiden",
-    "nearest_neighbors", "plot", "quality", "search", "select_n_clusters", "select_time", "strategies", "study",
-    "view_report",
+    "StoredNeighbors", "TimeLimitWarning", "TimeSelection", "TimeSelectionWarning", "Trajectory", "ViewReport",
+    "ViewWarning", "__version__", "baselines", "build_operators", "datasets", "embed", "fused_graph", "k_means",
+    "layout", "leiden", "nearest_neighbors", "plot", "quality", "search", "select_n_clusters", "select_time",
+    "store_neighbors", "strategies", "study", "view_report",
 ]  # fmt: skip
 
 # These modules import scikit-learn, which takes longer than the rest of the package. They are

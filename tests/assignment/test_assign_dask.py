@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import threading
 import time
 
@@ -11,6 +13,7 @@ import pytest
 
 from helpers.landmarks import N
 from helpers.sources import STORES, npy_path, zarr_array
+from mdt_fast._assignment import manifest as manifest_module
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -90,28 +93,67 @@ def test_workers_do_not_change_a_bit(store, out, client, model, planted, expecte
         assert_same(model.assign(views, path, block_rows=70), expected)
 
 
-def test_a_worker_is_killed_in_the_middle(client, model, planted, expected, tmp_path):
+# Blocks that a worker assigns before it waits for the gate.
+BEFORE_THE_GATE = 5
+
+
+def close_gate(gate):
+    """Let this worker wait after a few blocks until a file exists."""
+    from mdt_fast._assignment.assigner import Assigner
+
+    assign, n = Assigner.assign, 0
+
+    def gated(self, X, n_jobs=None):
+        nonlocal n
+        n += 1
+        while n > BEFORE_THE_GATE and not gate.exists():
+            time.sleep(0.01)
+        return assign(self, X, n_jobs)
+
+    gated.without_gate = assign
+    Assigner.assign = gated
+
+
+def remove_gate():
+    from mdt_fast._assignment.assigner import Assigner
+
+    # A worker that was started in place of the killed one never had it.
+    Assigner.assign = getattr(Assigner.assign, "without_gate", Assigner.assign)
+
+
+def test_a_worker_is_killed_in_the_middle(client, model, planted, expected, tmp_path, monkeypatch):
+    """The workers wait until one of them is killed, so no speed of the machine lets them finish before."""
+    monkeypatch.setattr(manifest_module, "_INTERVAL", 0.0)
     pids = client.run(os.getpid)
     zarr_array(planted[0][0], tmp_path)
     np.save(tmp_path / "Y.npy", planted[0][1])
     views = [tmp_path / "X.zarr", tmp_path / "Y.npy"]
-    manifest = tmp_path / "result.zarr.manifest.json"
+    manifest, gate = tmp_path / "result.zarr.manifest.json", tmp_path / "gate"
 
     def kill():
-        while not manifest.exists():
+        while not manifest.exists() or n_done(manifest) < BEFORE_THE_GATE:
             time.sleep(0.01)
-        time.sleep(0.5)
-        done.append(manifest.read_text())
-        os.kill(next(iter(pids.values())), 9)
+        seen.append(json.loads(manifest.read_text()))
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        gate.touch()
 
-    done: list[str] = []
+    seen: list[dict] = []
+    client.run(close_gate, gate)
     killer = threading.Thread(target=kill)
     killer.start()
-    found = model.assign(views, tmp_path / "result.zarr", block_rows=5, client=client)
-    killer.join()
+    try:
+        found = model.assign(views, tmp_path / "result.zarr", block_rows=5, client=client)
+    finally:
+        killer.join()
+        client.run(remove_gate)
     assert_same(found, expected)
     # The worker ended in the middle.
-    assert '"n_rows": null' in done[0]
+    assert seen[0]["n_rows"] is None
+    assert n_done(manifest) == N // 5
+
+
+def n_done(manifest):
+    return sum(end - first for first, end in json.loads(manifest.read_text())["done"])
 
 
 def test_an_error_on_a_worker_names_the_row_and_keeps_blocks(client, model, planted, expected, tmp_path):
@@ -128,7 +170,6 @@ def test_an_error_on_a_worker_names_the_row_and_keeps_blocks(client, model, plan
 
 def test_a_full_disk_of_a_worker(client, model, planted, expected, tmp_path):
     import resource
-    import signal
 
     def limit(size):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -101,6 +101,11 @@ def frame(X, path: Path):
     return pd.DataFrame(X, columns=[f"column {c}" for c in range(X.shape[1])])
 
 
+def polars_frame(X, path: Path):
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame({f"column {c}": values for c, values in enumerate(X.T)})
+
+
 def read_only(X, path: Path):
     X = X.copy()
     X.flags.writeable = False
@@ -114,7 +119,7 @@ def fortran(X, path: Path):
 STORES = {
     store.__name__: store
     for store in (npy, npy_path, zarr_array, zarr_path, hdf5, hdf5_path, parquet_path, parquet_folder, anndata_on_disk,
-                  anndata_path, dask_array, blocks_of, frame, read_only, fortran)
+                  anndata_path, dask_array, blocks_of, frame, polars_frame, read_only, fortran)
 }  # fmt: skip
 
 

@@ -7,8 +7,10 @@ function is in one of the two.
 from __future__ import annotations
 
 import functools
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,6 +159,11 @@ def _after_a_layout(graph: Any) -> Any:
     return graph
 
 
+def _store_neighbors(X: Any) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        mdt.store_neighbors(X, 15, Path(folder) / "graph", cell_rows=10_000, n_jobs=1)
+
+
 OPERATIONS: tuple[Operation, ...] = (
     Operation("build_operators", "exact, N = 30000", lambda: views(30000), lambda Xs: mdt.build_operators(Xs,
     n_jobs=1)),
@@ -170,6 +177,7 @@ OPERATIONS: tuple[Operation, ...] = (
               lambda X: mdt.nearest_neighbors(X, 15, n_jobs=1)),
     Operation("nearest_neighbors", "approx, N = 40000, d = 50", lambda: views(40000, 50)[0],
               lambda X: mdt.nearest_neighbors(X, 15, method="approx", random_state=0, n_jobs=1)),
+    Operation("store_neighbors", "N = 40000, d = 50", lambda: views(40000, 50)[0], _store_neighbors),
     Operation("NeighborsTransformer.fit_transform", "approx, N = 40000, d = 50", lambda: views(40000, 50)[0],
               lambda X: mdt.NeighborsTransformer(15, method="approx", n_jobs=1).fit_transform(X)),
     Operation("NeighborsTransformer.transform", "N = M = 40000, d = 50",

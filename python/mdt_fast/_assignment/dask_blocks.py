@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -18,23 +18,14 @@ from numpy.typing import NDArray
 
 from .._sources.dask_array import DaskSource
 from .._sources.extras import require
-from .._sources.source import RangeSource, RowSource
 from .._sources.views import ViewSources, check_block
 from .._support.monitor import Monitor
 from .assigner import Assigner
 from .block import assign_block, check_time, naming_out, warn_of_blocks
+from .dask_tasks import POLL, RETRIES, Read, Task, check_client, completed, far_rows, is_far
 from .manifest import Manifest
 from .result import Assignment
 from .writers import Writer
-
-# Times that Dask runs a block again whose task failed, and that this module does after the loss of a worker.
-_RETRIES = 2
-# Blocks that wait at each thread of the workers; the driver holds no more than these.
-_WAITING = 3
-# Errors of results, or of the model, that no worker has any more.
-_LOST = ("CancelledError", "FutureCancelledError", "FuturesCancelledError")
-# Seconds between two looks at the time limit.
-_POLL = 0.2
 
 
 def lazy_assignment(assigner: Assigner, views: ViewSources) -> Assignment:
@@ -96,57 +87,38 @@ def assign_on_workers(
     is_limited: bool,
 ) -> int:
     """Assign the blocks that are not written yet on the workers; return the number of rows."""
-    distributed = require("distributed", "client")
-    if not isinstance(client, distributed.Client):
-        raise TypeError(f"client: expected a distributed.Client, got {type(client).__name__}")
+    check_client(client)
     run = _Run(assigner, views, writer if writer.is_shared and views.n_rows is not None else None, client, rows)
-    waiting = run.tasks(set() if manifest is None else manifest.done)
-    active: deque[tuple[_Task, Any]] = deque()
-    n_rows = n_done = 0
     seen: list[str] = []
-    is_over = False
-    try:
-        while active or not is_over:
-            while not is_over and len(active) < run.most_active():
-                task = next(waiting, None)
-                if task is None:
-                    is_over = True
-                elif task.parts is None:
-                    n_rows, n_done = n_rows + task.n_rows, n_done + 1
-                else:
-                    active.append((task, run.submit(task)))
-            if active:
-                _wait_for_one(distributed, active, monitor, manifest, n_done, is_limited)
-            for _ in range(len(active)):
-                task, future = active.popleft()
-                if not future.done():
-                    active.append((task, future))
-                    continue
-                with naming_out(writer, manifest, task.number):
-                    found = run.result(task, future)
-                    if found is not None and found[0] is not None:
-                        writer.write(task.start, found[0])
-                    if found is not None and manifest is not None:
-                        manifest.add(task.number)
-                if found is None:
-                    active.append((task, run.submit(task)))
-                    continue
-                seen += found[1]
-                n_rows, n_done = n_rows + task.n_rows, n_done + 1
-                monitor.note(n_done=n_done)
-    finally:
-        for _, future in active:
-            future.cancel()
+
+    def beat() -> None:
+        if is_limited:
+            check_time(monitor, manifest, run.n_done)
+        monitor.beat()
+
+    advice = f"give smaller blocks (block_rows, now {rows}) or larger workers"
+    tasks = run.tasks(set() if manifest is None else manifest.done)
+    with closing(completed(client, tasks, run.submit, beat, advice)) as ended:
+        for task, future in ended:
+            with naming_out(writer, manifest, task.number):
+                found, warned = future.result()
+                if found is not None:
+                    writer.write(task.start, found)
+                if manifest is not None:
+                    manifest.add(task.number)
+            seen += warned
+            run.count(task.n_rows)
+            monitor.note(n_done=run.n_done)
     warn_of_blocks(seen)
-    return n_rows
+    return run.n_rows
 
 
-class _Task:
+class _BlockTask(Task):
     """A block for a worker: its rows, or the sources of which the worker reads them."""
 
-    def __init__(self, number: int, start: int, n_rows: int, parts: list[Any] | None) -> None:
-        self.number, self.start, self.n_rows, self.parts = number, start, n_rows, parts
-        self.n_lost = 0
+    def __init__(self, number: int, start: int, n_rows: int, parts: list[Any]) -> None:
+        super().__init__(number, f"assign block {number} (rows {start} to {start + n_rows - 1})")
+        self.start, self.n_rows, self.parts = start, n_rows, parts
 
 
 class _Run:
@@ -158,57 +130,56 @@ class _Run:
         self._labels = [source.label for source in views.sources]
         self._dask = require("dask", "client")
         self._model: Any = None
+        # Blocks that are done, and their rows.
+        self.n_done = self.n_rows = 0
 
     def _scattered(self) -> Any:
         """Return the model on the workers; it is sent again after the loss of all workers that had it."""
-        for attempt in range(_RETRIES + 1):
+        for attempt in range(RETRIES + 1):
             if self._model is not None and self._model.status == "finished":
                 break
             try:
                 self._model = self._client.scatter(self._assigner, broadcast=True, hash=False)
             except OSError:
                 # A worker ended while it received the model.
-                if attempt == _RETRIES:
+                if attempt == RETRIES:
                     raise
-                time.sleep(_POLL)
+                time.sleep(POLL)
         return self._model
 
-    def most_active(self) -> int:
-        """Return the number of blocks that may be in progress."""
-        return _WAITING * max(int(sum(self._client.nthreads().values())), 1)
+    def count(self, n_rows: int) -> None:
+        """Count a block that is done."""
+        self.n_rows, self.n_done = self.n_rows + n_rows, self.n_done + 1
 
-    def tasks(self, done: set[int]) -> Iterator[_Task]:
-        """Yield the blocks; those that are done have no parts."""
+    def tasks(self, done: set[int]) -> Iterator[_BlockTask]:
+        """Yield the blocks that are not done; the others are counted."""
         # What workers can read is not read here.
-        far = [_is_far(source) for source in self._views.sources]
-        here = [source for source, is_far in zip(self._views.sources, far, strict=True) if not is_far]
+        far = [is_far(source) for source in self._views.sources]
+        here = [source for source, there in zip(self._views.sources, far, strict=True) if not there]
         if not here:
             assert self._views.n_rows is not None
             for number, start in enumerate(range(0, self._views.n_rows, self._rows)):
                 n = min(self._rows, self._views.n_rows - start)
-                parts = None if number in done else [self._part(s, start, n) for s in self._views.sources]
-                yield _Task(number, start, n, parts)
+                if number in done:
+                    self.count(n)
+                    continue
+                yield _BlockTask(number, start, n, [far_rows(s, start, start + n) for s in self._views.sources])
             return
         near = ViewSources(here, None, False, self._views.n_rows)
         for block in near.blocks(self._rows, lambda number: number not in done, check=False):
-            read = iter(block.views or [])
-            parts = None
-            if block.views is not None:
-                parts = [
-                    self._part(source, block.start, block.n_rows) if is_far else next(read)
-                    for source, is_far in zip(self._views.sources, far, strict=True)
-                ]
-            yield _Task(block.number, block.start, block.n_rows, parts)
+            if block.views is None:
+                self.count(block.n_rows)
+                continue
+            read, stop = iter(block.views), block.start + block.n_rows
+            parts = [
+                far_rows(source, block.start, stop) if there else next(read)
+                for source, there in zip(self._views.sources, far, strict=True)
+            ]
+            yield _BlockTask(block.number, block.start, block.n_rows, parts)
 
-    def _part(self, source: Any, start: int, n: int) -> Any:
-        if isinstance(source, DaskSource):
-            return source.array[start : start + n].rechunk(-1).to_delayed().item()
-        return _Read(source, start, start + n)
-
-    def submit(self, task: _Task) -> Any:
+    def submit(self, task: _BlockTask) -> Any:
         """Send a block to a worker."""
-        assert task.parts is not None
-        is_here = [source.label for source in self._views.sources if not _is_far(source)]
+        is_here = [source.label for source in self._views.sources if not is_far(source)]
         # Rows of this process are no part of the graph, which the scheduler would hold.
         parts = [
             self._client.scatter(part, hash=False) if label in is_here else part
@@ -218,49 +189,14 @@ class _Run:
             self._scattered(), self._shape, parts, self._labels, task.number, task.start, self._writer,
             dask_key_name=f"mdt-assign-{task.number}-{task.n_lost}-{id(self)}",
         )  # fmt: skip
-        return self._client.compute(made, retries=_RETRIES)
-
-    def result(self, task: _Task, future: Any) -> tuple[Mapping[str, NDArray[Any]] | None, list[str]] | None:
-        """Return the results of a block, None if it has to be sent again; a failed block is an error."""
-        if future.status == "finished":
-            found: tuple[Mapping[str, NDArray[Any]] | None, list[str]] = future.result()
-            return found
-        error = future.exception() if future.status == "error" else None
-        is_killed = type(error).__name__ == "KilledWorker"
-        if error is not None and not is_killed and type(error).__name__ not in _LOST:
-            raise error
-        # The workers that had the model, or the rows of the block, are gone.
-        task.n_lost += 1
-        if is_killed or task.n_lost > _RETRIES:
-            raise RuntimeError(
-                f"client: expected workers that assign block {task.number} (rows {task.start} to "
-                f"{task.start + task.n_rows - 1}), got workers that ended again and again, perhaps out of memory; give "
-                f"smaller blocks (block_rows, now {self._rows}) or larger workers"
-            ) from error
-        return None
-
-
-def _is_far(source: RowSource) -> bool:
-    """Return whether workers read the rows of a source."""
-    return isinstance(source, DaskSource) or source.is_shared
-
-
-class _Read:
-    """Rows that a worker reads from a source."""
-
-    def __init__(self, source: RangeSource, start: int, stop: int) -> None:
-        self._source, self._start, self._stop = source, start, stop
-
-    def __call__(self) -> Any:
-        """Return the rows."""
-        return self._source.checked(self._start, self._stop)
+        return self._client.compute(made, retries=RETRIES)
 
 
 def _assign_on_worker(
     model: Assigner, shape: _Shape, parts: list[Any], labels: list[str], number: int, start: int, writer: Writer | None
 ) -> tuple[Mapping[str, NDArray[Any]] | None, list[str]]:
     """Assign a block; return its results if the worker does not write them, and what it warned of."""
-    read = [part() if isinstance(part, _Read) else part for part in parts]
+    read = [part() if isinstance(part, Read) else part for part in parts]
     check_block(read, labels, number, start)
     seen: list[str] = []
     found = assign_block(model, shape.as_given(read), seen, 1)
@@ -268,29 +204,6 @@ def _assign_on_worker(
         return found, seen
     writer.write(start, found)
     return None, seen
-
-
-def _wait_for_one(
-    distributed: Any,
-    active: deque[tuple[_Task, Any]],
-    monitor: Monitor,
-    manifest: Manifest | None,
-    n_done: int,
-    is_limited: bool,
-) -> None:
-    """Wait until some block is done."""
-    while True:
-        if is_limited:
-            check_time(monitor, manifest, n_done)
-        try:
-            distributed.wait([future for _, future in active], timeout=_POLL, return_when="FIRST_COMPLETED")
-        except (TimeoutError, distributed.TimeoutError):
-            monitor.beat()
-            continue
-        except distributed.CancelledError:
-            # All workers are lost; every block is looked at.
-            return
-        return
 
 
 def _client_of_this_process() -> Any:

@@ -1,8 +1,8 @@
-"""The file that says which blocks of an assignment are written, from which a second call goes on.
+"""The file that says which blocks of results are written, from which a second call goes on.
 
 It is beside the results, `<out>.manifest.json`, and is replaced as a whole. It names a block only after the block
-is written. It has a digest of the model and the shape of the views, but not of all rows: the caller gives the same
-rows again.
+is written. It says on what the results depend, such as a digest of the model and the shape of the views, but has no
+digest of all rows: the caller gives the same rows again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from .._support.files import locked, replace_file
 from .._support.reading import read_json
 
-FORMAT = "mdt_fast assignment"
+FORMAT = "mdt_fast {kind}"
 VERSION = 1
 # Seconds between two writes.
 _INTERVAL = 1.0
@@ -39,11 +39,15 @@ class Manifest:
     done : set of int
         Numbers of the blocks.
     n_rows : int or None
-        Number of rows of a complete assignment; None before.
+        Number of rows of complete results; None before.
+    measured : dict
+        Numbers that describe complete results.
     """
 
-    def __init__(self, out: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, out: Path, identity: Mapping[str, Any], kind: str = "assignment") -> None:
         self.path = out.with_name(f"{out.name}.manifest.json")
+        self._format = FORMAT.format(kind=kind)
+        self.measured: dict[str, Any] = {}
         self._identity: dict[str, Any] = json.loads(json.dumps(dict(identity)))
         self.done: set[int] = set()
         self.n_rows: int | None = None
@@ -62,13 +66,14 @@ class Manifest:
             self.write()
 
     def write(self, n_rows: int | None = None) -> None:
-        """Replace the file; with `n_rows` the assignment is complete."""
+        """Replace the file; with `n_rows` the results are complete."""
         self.n_rows = n_rows if n_rows is not None else self.n_rows
         content = {
-            "format": FORMAT,
+            "format": self._format,
             "version": VERSION,
             "identity": self._identity,
             "n_rows": self.n_rows,
+            "measured": self.measured,
             "done": _ranges(self.done),
         }
         replace_file(self.path, json.dumps({**content, "digest": _digest(content)}))
@@ -88,11 +93,11 @@ class Manifest:
                     self.write()
 
     def _read(self, out: Path) -> None:
-        refusal = f"out: expected the manifest of an assignment, got a damaged or different file: {self.path}"
+        refusal = f"out: expected the manifest of an earlier call, got a damaged or different file: {self.path}"
         try:
             content = read_json(self.path)
             digest = content.pop("digest")
-            is_ours = content["format"] == FORMAT and content["version"] == VERSION and digest == _digest(content)
+            is_ours = content["format"] == self._format and content["version"] == VERSION and digest == _digest(content)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             is_ours = False
         if not is_ours:
@@ -103,7 +108,7 @@ class Manifest:
                     f"out: expected the results of an earlier call with the same {name}, got those of another in "
                     f"{os.fspath(out)!r}; choose another place, or remove it and {self.path.name}"
                 )
-        self.n_rows = content["n_rows"]
+        self.n_rows, self.measured = content["n_rows"], content.get("measured", {})
         self.done = {number for first, end in content["done"] for number in range(first, end)}
         if not out.exists() and self.done:
             raise FileNotFoundError(

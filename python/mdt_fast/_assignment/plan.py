@@ -1,8 +1,9 @@
 """Workers, memory and time of an assignment of many samples, from rates that are measured on this machine.
 
 A worker holds the model and a few copies of one block. The time is that of the rows, because nothing is exchanged
-between workers. Rates are measured with few landmarks. The time of a row is taken to grow in proportion to the
-landmarks, which is an upper bound: a search with an index grows less.
+between workers. Rates are measured with few landmarks, by the search that the planned number of landmarks has. The
+time of a row is taken to grow in proportion to the landmarks if a row is compared with all of them, and with a power
+of their number if an index is used (``benches/RESULTS.md``).
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from .._graphs.approximate import find_effort
+from .._graphs.views import View
 from .assign import BLOCK_ROWS
 
 # Landmarks and rows of the measurement, and the columns of its views.
 _LANDMARKS, _ROWS, _COLUMNS = 10_000, 8_192, 50
+# Growth of the time of a row with the number of landmarks, without and with an index.
+_GROWTH, _GROWTH_OF_INDEX = 1.0, 0.5
 # Copies of a block in a worker: as read, checked, in double precision, and of the search.
 _COPIES = 4
 # Entries of a row of a walk, and bytes of an entry with its index.
@@ -53,7 +58,8 @@ def plan_assignment(
     n_samples: int, n_views: int, n_landmarks: int, n_clusters: int, item_size: int, seconds_per_row: float
 ) -> AssignmentPlan:
     """Return the plan; `seconds_per_row` is that of :func:`measure_row`."""
-    per_row = seconds_per_row * n_landmarks / _LANDMARKS
+    growth = _GROWTH_OF_INDEX if has_index(n_landmarks) else _GROWTH
+    per_row = seconds_per_row * (n_landmarks / _LANDMARKS) ** growth
     # The joint view has all columns again.
     n_walks, n_columns = n_views + 1, 2 * n_views * _COLUMNS
     known = 8 * (3 * n_clusters + n_walks)
@@ -64,20 +70,25 @@ def plan_assignment(
     return AssignmentPlan(n_landmarks, 1 / per_row, model, int(_BASE_BYTES + model + block), results, hours)
 
 
-def measure_row(fit: Any, n_views: int, dtype: str) -> float:
-    """Return the seconds that one thread takes to assign a row with 10,000 landmarks.
+def has_index(n_landmarks: int) -> bool:
+    """Return whether the neighbours of new samples are found by an index."""
+    # Only the shape matters, and this array takes no memory.
+    rows = np.broadcast_to(np.float32(0), (n_landmarks, _COLUMNS))
+    return find_effort("auto", View("view 0", rows), "euclidean") is not None
+
+
+def measure_row(fit: Any, n_views: int, dtype: str, n_landmarks: int = _LANDMARKS, n_rows: int = _ROWS) -> float:
+    """Return the seconds that one thread takes to assign a row.
 
     `fit` returns the assigner of a model that is fitted on some views.
     """
+    n = n_landmarks + n_rows
     rng = np.random.default_rng(0)
     centers = 3 * rng.normal(size=(n_views, 10, _COLUMNS))
-    rows = [
-        (own[rng.integers(10, size=_LANDMARKS + _ROWS)] + 4 * rng.normal(size=(_LANDMARKS + _ROWS, _COLUMNS))).astype(
-            dtype
-        )
-        for own in centers
-    ]
-    assigner = fit([each[:_LANDMARKS] for each in rows])
-    began = time.perf_counter()
-    assigner.assign([each[_LANDMARKS:] for each in rows], 1)
-    return (time.perf_counter() - began) / _ROWS
+    rows = [(own[rng.integers(10, size=n)] + 4 * rng.normal(size=(n, _COLUMNS))).astype(dtype) for own in centers]
+    assigner = fit([each[:n_landmarks] for each in rows])
+    # An index is made at the first call.
+    assigner.assign([each[-1:] for each in rows], 1)
+    began = time.process_time()
+    assigner.assign([each[n_landmarks:] for each in rows], 1)
+    return (time.process_time() - began) / n_rows

@@ -81,12 +81,13 @@ def _plan_assignment(
 ) -> dict[str, Any]:
     """Print the plan of an assignment of all samples to landmarks, and return it."""
     from .._assignment.assigner import Assigner
-    from .._assignment.plan import measure_row, plan_assignment
+    from .._assignment.plan import has_index, measure_row, plan_assignment
     from .._estimators.mdt import MDTClustering
 
     def fit(views: list[Any]) -> Assigner:
         # The graphs of the default, with a joint view, which decide the time of a row; a single candidate.
         how: dict[str, Any] = {"n_neighbors": 15, "kernel": "adaptive", "anisotropy": 1.0, "joint": True}
+        how["neighbors"] = "approx" if has_index(n_landmarks) else "exact"
         model = MDTClustering(n_clusters, strategy="mean", t=3, **how)
         return model.fit(views)._assigner()
 

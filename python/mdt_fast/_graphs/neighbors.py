@@ -12,6 +12,7 @@ from .._support.csr import check_arrays
 from .approximate import is_search
 from .nearest import scale_distances, search_table, sort_distances
 from .readable import check_readable
+from .stored import StoredNeighbors
 from .views import View
 
 
@@ -131,13 +132,15 @@ def _given(neighbors: Any, view: View) -> NeighborGraph:
                 f"(mode='distance'), got {neighbors!r}"
             )
         return _from_sparse(made, view.n_samples, f"neighbors ({view.name})")
+    if isinstance(neighbors, StoredNeighbors):
+        return _from_stored(neighbors, view.n_samples, f"neighbors ({view.name})")
     if sparse.issparse(neighbors):
         return _from_sparse(neighbors, view.n_samples, f"neighbors ({view.name})")
     if isinstance(neighbors, tuple) and len(neighbors) == 2:
         return _from_pair(*neighbors, view.n_samples, f"neighbors ({view.name})")
     raise TypeError(
         f"neighbors ({view.name}): expected 'auto', 'exact', 'approx', ApproximateNeighbors, a pair (indices, "
-        f"distances), a sparse graph or a KNeighborsTransformer, got {neighbors!r}"
+        f"distances), a sparse graph, StoredNeighbors or a KNeighborsTransformer, got {neighbors!r}"
     )
 
 
@@ -161,6 +164,21 @@ def _from_pair(indices: Any, distances: Any, n_samples: int, name: str) -> Neigh
         raise TypeError(f"{name}: expected integer indices, got dtype {indices.dtype}")
     rows = np.repeat(np.arange(n_samples), indices.shape[1])
     return _from_triplets(rows, indices.ravel(), distances.ravel(), n_samples, name)
+
+
+def _from_stored(stored: StoredNeighbors, n_samples: int, name: str) -> NeighborGraph:
+    """Return the graph of a table on disk, which may be damaged; it is not sorted by rows, so it needs less memory."""
+    indices, distances = np.asarray(stored.indices[:]), np.asarray(stored.distances[:])
+    if len(indices) != n_samples or distances.shape != indices.shape:
+        raise ValueError(f"{name}: expected the neighbours of {n_samples} samples, got {stored!r}")
+    graph = NeighborGraph.from_table(indices, distances, np.where(distances > 0, distances, np.inf).min(axis=1))
+    columns = graph.indices.reshape(indices.shape)
+    is_wrong = (columns[:, 0] < 0) | (columns[:, -1] >= n_samples) | (columns[:, 1:] == columns[:, :-1]).any(axis=1)
+    is_wrong |= (columns == np.arange(n_samples)[:, None]).any(axis=1)
+    is_wrong |= ~((distances >= 0) & (distances < np.inf)).all(axis=1)
+    if (i := first_true(is_wrong)) is not None:
+        raise ValueError(f"{name}: expected a table of neighbours, got a damaged one in {stored.path}: row {i}")
+    return graph
 
 
 def _from_triplets(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -163,7 +164,7 @@ class ViewSources:
                 continue
             own = chosen[np.searchsorted(numbers, block.number) : np.searchsorted(numbers, block.number, "right")]
             places = own - block.start
-            picked = [view.iloc[places] if has_columns(view) else view[places] for view in block.views]
+            picked = [view.iloc[places] if hasattr(view, "iloc") else view[places] for view in block.views]
             check_block(picked, [source.label for source in self.sources], block.number, own)
             for part, rows_of_view in zip(parts, picked, strict=True):
                 part.append(rows_of_view)
@@ -232,7 +233,7 @@ def _joined(parts: list[Any]) -> Any:
     if sparse.issparse(parts[0]):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
     if has_columns(parts[0]):
-        import pandas as pd
-
-        return pd.concat(parts)
+        # pandas, or another package of frames, such as polars.
+        package = importlib.import_module(type(parts[0]).__module__.partition(".")[0])
+        return package.concat(parts)
     return np.concatenate(parts)
