@@ -144,7 +144,7 @@ def select_n_clusters(
 
     The result does not depend on a seed. It is a hint: on 17 data sets that were not used to choose
     the rule, 10 results differ by at most one from the number of classes.
-    :attr:`ClusterSelection.doubt` says when the curve (:meth:`ClusterSelection.plot`) has no clear
+    `ClusterSelection.doubt` says when the curve (:meth:`ClusterSelection.plot`) has no clear
     maximum; a clear maximum may still differ from the number of classes. A single cluster is never
     the answer; it appears as a doubt, except in some small samples (200 or fewer) of two dimensions.
 

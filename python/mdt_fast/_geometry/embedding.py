@@ -80,7 +80,7 @@ class Embedding:
         """Return coordinates of new samples, each independent of the others.
 
         The transition rows of a new sample are made as those of a training sample
-        (:meth:`OperatorSet.new_rows`). Its coordinates are its row of W times :attr:`functions`. A
+        (:meth:`OperatorSet.new_rows`). Its coordinates are its row of W times `functions`. A
         training sample that is given again gets its own coordinates.
 
         Parameters
@@ -141,7 +141,7 @@ def embed(
     max_iter : int, default=300
         Largest number of iterations; if they do not suffice, the result is returned with a warning.
     start : (N, m) array, default=None
-        Functions to start from, for example :attr:`Embedding.functions` of a similar trajectory.
+        Functions to start from, for example `Embedding.functions` of a similar trajectory.
         They change the speed, and the result only within `tol`.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the random start; one seed gives one result with any number of threads.

@@ -66,11 +66,11 @@ class _MatrixFree(LinearOperator):  # type: ignore[misc]
 
 
 class Trajectory(_MatrixFree):
-    """The product ``W = W_t ... W_1``, a SciPy linear operator that is never formed.
+    """A product of walks as a SciPy linear operator.
 
-    Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over the ends of walks;
-    ``W.T @ B`` moves mass along walks. Both apply the factors one by one, in parallel over the
-    rows.
+    Made by :meth:`OperatorSet.trajectory`. The product ``W = W_t ... W_1`` is never formed. ``W @ B``
+    averages functions over the ends of walks; ``W.T @ B`` moves mass along walks. Both apply the
+    factors one by one, in parallel over the rows.
 
     Attributes
     ----------

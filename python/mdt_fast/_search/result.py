@@ -31,7 +31,7 @@ class SearchResult:
     Attributes
     ----------
     trajectory : Trajectory or None
-        The answer; None for a consensus, which has several :attr:`trajectories`.
+        The answer; None for a consensus, which has several `trajectories`.
     score : float
         Score of the answer, higher is better; nan if nothing was scored.
     labels : (N,) array of int32 or None
@@ -122,7 +122,7 @@ class SearchResult:
         Returns
         -------
         SearchResult
-            A result with the same history and an :attr:`agreement`.
+            A result with the same history and an `agreement`.
 
         Examples
         --------

@@ -57,7 +57,7 @@ class ViewReport:
         of the mean of the other given views have not; 0 is nothing beyond chance. For the joint view
         the others are all given views. nan without others.
     scores : (V,) array
-        :func:`information` of the view's own clusters, averaged over all base views.
+        :func:`mdt_fast.quality.information` of the view's own clusters, averaged over all base views.
     score : float
         The same for the labels.
     weights : (V,) array

@@ -30,7 +30,7 @@ def embedding(data: Any, basis: str = "X_mdt", *, color: str | None = None, ax: 
     data : AnnData or MuData
         The cells.
     basis : str, default="X_mdt"
-        Key of `.obsm`, with or without "X_" at its start.
+        Key of `.obsm`, with or without ``"X_"`` at its start.
     color : str or None, default=None
         Column of `.obs`: text and categories are classes, numbers are values on a continuous scale.
     ax : matplotlib.axes.Axes, default=None
