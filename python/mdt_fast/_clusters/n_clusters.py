@@ -76,6 +76,15 @@ class ClusterSelection:
         Variance within the clusters.
     doubt : str or None
         Why the number is uncertain; None if it is clear.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> selection = mdt.select_n_clusters(ops)
+    >>> selection.n_clusters, selection.doubt, int(selection.counts[0])
+    (3, None, 2)
     """
 
     n_clusters: int
@@ -112,6 +121,15 @@ class ClusterSelection:
         ------
         ImportError
             If matplotlib is missing (``pip install mdt_fast[plot]``).
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ax = mdt.select_n_clusters(ops).plot()
+        >>> type(ax).__name__
+        'Axes'
         """
         curves = {"variance - 4 within": self.scores, "variance": self.variance, "within clusters": self.within}
         how = {"selected": self.n_clusters, "label": "score", "xlabel": "number of clusters", "ax": ax}

@@ -52,6 +52,17 @@ class Embedding:
         Arguments of :func:`embed`.
     tol : float
         Argument of :func:`embed`.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> embedding = mdt.embed(ops.trajectory([0, 1, 1]), n_components=2)
+    >>> embedding.coordinates.shape, embedding.converged
+    ((150, 2), True)
+    >>> bool(abs(embedding.coordinates - embedding.trajectory @ embedding.functions).max() < 1e-6)
+    True
     """
 
     coordinates: NDArray[Any]
@@ -97,6 +108,16 @@ class Embedding:
         -------
         (M, n_components) array
             The coordinates.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> embedding = mdt.embed(ops.trajectory([0, 1, 1]), n_components=2)
+        >>> new = embedding.transform([X[:5] for X in views])
+        >>> bool(abs(new - embedding.coordinates[:5]).max() < 1e-6)  # a training sample gets its own coordinates
+        True
         """
         operators = self.trajectory.operators
         batches = operators._batches_of(Xs, "Xs", affinities, n_jobs)

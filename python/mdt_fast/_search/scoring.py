@@ -59,6 +59,15 @@ class Scoring:
         Error of distances between embedded samples, relative to the largest singular value of a
         coordinate. None is 1e-2, or ten times `tol` of the estimator. Unlike `tol` of :func:`embed`, it does
         not bound coordinates that are too small to change labels.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> scoring = mdt.Scoring("silhouette", n_init=3)
+    >>> mdt.search(ops, 3, strategy="greedy", t=2, quality=scoring).quality
+    'silhouette'
     """
 
     quality: QualityLike = "auto"
