@@ -776,7 +776,16 @@ class OperatorSet:
         return np.concatenate([np.column_stack([each.remoteness() for each in new_views]) for new_views in batches])
 
     def has_same_members(self, other: OperatorSet) -> bool:
-        """Return whether weights mean the same in another set: equal members and matrices."""
+        """Return whether weights mean the same in another set: equal members and matrices.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.has_same_members(mdt.build_operators(views)), ops.has_same_members(ops.with_mean())
+        (True, False)
+        """
         if self is other:
             return True
         if not isinstance(other, OperatorSet):
@@ -790,7 +799,16 @@ class OperatorSet:
         return all(a is b or _are_equal(a, b) for a, b in pairs)
 
     def mean(self) -> Trajectory:
-        """Return the mean of all members, a trajectory of one step."""
+        """Return the mean of all members, a trajectory of one step.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.mean().weights
+        array([[0.5, 0.5]])
+        """
         return self.trajectory(np.full((1, len(self)), 1.0 / len(self)))
 
     def check(self, *, warn: bool = True) -> CheckReport:

@@ -78,11 +78,26 @@ class Scoring:
 
     @classmethod
     def of(cls, quality: Any) -> Scoring:
-        """Return the scoring that the argument `quality` of a search stands for."""
+        """Return the scoring that the argument `quality` of a search stands for.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> mdt.Scoring.of("silhouette").quality
+        'silhouette'
+        """
         return quality if isinstance(quality, cls) else cls(quality)
 
     def with_defaults(self, **defaults: Any) -> Scoring:
-        """Return the scoring with other values for the settings that are None."""
+        """Return the scoring with other values for the settings that are None.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> scoring = mdt.Scoring("silhouette", n_init=3).with_defaults(n_init=1, n_components=5)
+        >>> scoring.n_init, scoring.n_components
+        (3, 5)
+        """
         return replace(self, **{name: value for name, value in defaults.items() if getattr(self, name) is None})
 
 
