@@ -8,10 +8,11 @@ INSTALLED := $(VENV)/.installed
 MINUTES ?= 30
 SEED ?= 0
 SCALE ?= 1
+NOTEBOOKS ?= auto
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python test-slow test-overflow lint bench bench-million bench-rust results format clean fuzz
-.PHONY: reliability audit
+.PHONY: reliability audit docs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -50,6 +51,10 @@ lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, import-linter, stub 
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/stubtest mdt_fast._core
 
+docs: $(INSTALLED) ## the documentation site in docs/_build/html (NOTEBOOKS=force executes all tutorials)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	MDT_FAST_NOTEBOOKS=$(NOTEBOOKS) $(BIN)/python -m sphinx -n -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+
 fuzz: $(INSTALLED) ## random calls and changed files for MINUTES=30, from SEED=0
 	$(BIN)/python -m tests.fuzz.files --minutes $$(( $(MINUTES) / 5 + 1 )) --seed $(SEED); files=$$?; \
 	$(BIN)/python -m tests.fuzz.api --minutes $(MINUTES) --seed $(SEED) && exit $$files
@@ -85,4 +90,4 @@ format: $(INSTALLED) ## rewrite the sources in the project's format
 	$(BIN)/ruff check --fix .
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) target python/mdt_fast/*.so
+	rm -rf $(VENV) target python/mdt_fast/*.so docs/_build docs/api/generated

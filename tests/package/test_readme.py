@@ -10,7 +10,10 @@ import mdt_fast as mdt
 
 ROOT = Path(__file__).parents[2]
 README, DOCS = ROOT / "README.md", ROOT / "docs"
-SESSIONS = [README, *(DOCS / f"{name}.md" for name in ("guide", "missing", "graphs", "batches", "scverse"))]
+SESSIONS = [
+    README,
+    *(DOCS / f"{name}.md" for name in ("get_started", "guide", "missing", "graphs", "batches", "scverse")),
+]
 
 
 # umap-learn warns of a package and of a search index that it does not need here.

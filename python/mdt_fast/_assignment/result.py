@@ -24,6 +24,15 @@ class Assignment:
         Confidence in the labels; None after :class:`MDT`.
     path : Path or None
         Where the results were written.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> model = mdt.MDTClustering(3).fit([X[:100] for X in views])
+    >>> result = model.assign(views)
+    >>> result.labels.shape, result.embedding.shape, result.confidence.shape
+    ((150,), (150, 3), (150,))
     """
 
     labels: Any = None

@@ -37,6 +37,15 @@ class KMeansResult:
         Number of iterations of the best start.
     converged : bool
         Whether the best start ended before `max_iter`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdt_fast as mdt
+    >>> result = mdt.k_means(np.array([[0.0], [0.2], [5.0], [5.2]]), 2, random_state=0)
+    >>> result.labels, result.centers, round(result.inertia, 2)
+    (array([0, 0, 1, 1], dtype=int32), array([[0.1],
+           [5.1]]), 0.04)
     """
 
     labels: NDArray[np.int32]

@@ -210,6 +210,14 @@ class InductiveEmbedder(Embedder):
         Returns
         -------
         (n_new, n_components) array
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> model = mdt.MDT(strategy="mean").fit(views)
+        >>> model.transform([X[:5] for X in views]).shape
+        (5, 2)
         """
         views = self._new_views(X, present)
         return self._with_labels(self.geometry_.transform(views, n_jobs=self.n_jobs), X)

@@ -205,6 +205,15 @@ class SearchEstimator(MultiViewEstimator):
         Returns
         -------
         FusedGraph
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> model = mdt.MDTClustering(3).fit(views)
+        >>> graph = model.fused_graph()
+        >>> graph.connectivities.shape, graph.view_names
+        ((150, 150), ['view 0', 'view 1'])
         """
         check_is_fitted(self)
         ops = self.operators_ if n_neighbors is None else with_neighbors(self.operators_, n_neighbors)
@@ -226,6 +235,17 @@ class SearchEstimator(MultiViewEstimator):
         Imputation
             `values` (a row for each sample that the view lacks), `samples` (their numbers), and
             `mass` (the share of the walk that ends at samples with the view, on which a row rests).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> views[1][:20] = np.nan  # samples that the second view lacks
+        >>> model = mdt.MDTClustering(3).fit(views)
+        >>> imputed = model.impute(1)
+        >>> imputed.values.shape, imputed.samples[:3], bool(imputed.mass.min() > 0.5)
+        ((20, 50), array([0, 1, 2]), True)
         """
         check_is_fitted(self)
         return impute(self.trajectory_, view)
@@ -623,6 +643,14 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         Returns
         -------
         (n_new,) array of int32
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> model = mdt.MDTClustering(3).fit(views)
+        >>> bool((model.predict([X[:5] for X in views]) == model.labels_[:5]).all())
+        True
         """
         views = self._new_views(X, present)
         if self._has_memberships:
@@ -650,6 +678,15 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         -------
         (n_new, n_clusters) array
             Values between 0 and 1; rows sum to 1.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> model = mdt.MDTClustering(3).fit(views)
+        >>> memberships = model.memberships([X[:5] for X in views])
+        >>> memberships.shape, bool(abs(memberships.sum(axis=1) - 1).max() < 1e-9)
+        ((5, 3), True)
         """
         views = self._new_views(X, present)
         if not self._has_memberships:
@@ -680,6 +717,14 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         Returns
         -------
         (n_new,) array
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> model = mdt.MDTClustering(3).fit(views)
+        >>> model.remoteness([X[:2] for X in views])
+        array([0., 0.])
         """
         values = self.operators_.remoteness(self._new_views(X, present), n_jobs=self.n_jobs)
         return np.asarray(np.nanmax(values, axis=1))

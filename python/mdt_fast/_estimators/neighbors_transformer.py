@@ -136,6 +136,14 @@ class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         ------
         TypeError, ValueError
             If an argument or a parameter is not as described.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> X = np.random.default_rng(0).normal(size=(100, 3))
+        >>> mdt.NeighborsTransformer(5).fit(X).n_samples_fit_
+        100
         """
         view, _, _ = self._check(X)
         return self._keep(view)
@@ -193,6 +201,14 @@ class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         ------
         TypeError, ValueError
             If an argument or a parameter is not as described.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> X = np.random.default_rng(0).normal(size=(100, 3))
+        >>> mdt.NeighborsTransformer(5).fit(X[:80]).transform(X[80:]).shape
+        (20, 80)
         """
         check_is_fitted(self)
         (new,) = check_views_like([validate_matrix(self, X, "X", is_new=True)], ["view 0"], "X")

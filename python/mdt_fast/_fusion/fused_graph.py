@@ -46,6 +46,15 @@ class FusedGraph:
         The weights describe the views; connectivities do not depend on them.
     view_names : list of str
         Names of the given views.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> graph = mdt.fused_graph(ops)
+    >>> graph.connectivities.shape, graph.view_weights.shape, graph.view_names
+    ((150, 150), (150, 2), ['view 0', 'view 1'])
     """
 
     connectivities: sparse.csr_array
@@ -87,6 +96,16 @@ class FusedGraph:
         ------
         ValueError
             If some sample has fewer neighbours.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> graph = mdt.fused_graph(ops)
+        >>> neighbors, distances = graph.nearest(3)
+        >>> neighbors.shape, distances.shape
+        ((150, 3), (150, 3))
         """
         count = check_integer("n_neighbors", n_neighbors, minimum=1)
         if count - 1 > self.fewest_neighbors:

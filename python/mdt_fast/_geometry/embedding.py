@@ -52,6 +52,17 @@ class Embedding:
         Arguments of :func:`embed`.
     tol : float
         Argument of :func:`embed`.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> embedding = mdt.embed(ops.trajectory([0, 1, 1]), n_components=2)
+    >>> embedding.coordinates.shape, embedding.converged
+    ((150, 2), True)
+    >>> bool(abs(embedding.coordinates - embedding.trajectory @ embedding.functions).max() < 1e-6)
+    True
     """
 
     coordinates: NDArray[Any]
@@ -80,7 +91,7 @@ class Embedding:
         """Return coordinates of new samples, each independent of the others.
 
         The transition rows of a new sample are made as those of a training sample
-        (:meth:`OperatorSet.new_rows`). Its coordinates are its row of W times :attr:`functions`. A
+        (:meth:`OperatorSet.new_rows`). Its coordinates are its row of W times `functions`. A
         training sample that is given again gets its own coordinates.
 
         Parameters
@@ -97,6 +108,16 @@ class Embedding:
         -------
         (M, n_components) array
             The coordinates.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> embedding = mdt.embed(ops.trajectory([0, 1, 1]), n_components=2)
+        >>> new = embedding.transform([X[:5] for X in views])
+        >>> bool(abs(new - embedding.coordinates[:5]).max() < 1e-6)  # a training sample gets its own coordinates
+        True
         """
         operators = self.trajectory.operators
         batches = operators._batches_of(Xs, "Xs", affinities, n_jobs)
@@ -141,7 +162,7 @@ def embed(
     max_iter : int, default=300
         Largest number of iterations; if they do not suffice, the result is returned with a warning.
     start : (N, m) array, default=None
-        Functions to start from, for example :attr:`Embedding.functions` of a similar trajectory.
+        Functions to start from, for example `Embedding.functions` of a similar trajectory.
         They change the speed, and the result only within `tol`.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the random start; one seed gives one result with any number of threads.

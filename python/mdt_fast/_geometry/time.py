@@ -59,6 +59,15 @@ class TimeSelection:
         The times at which the entropy was computed; it is interpolated at the others.
     n_column_steps : int
         Number of products of one vector with one step in the estimator; 0 for the other methods.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> selection = mdt.select_time(ops)
+    >>> selection.t, selection.method, selection.has_knee
+    (7, 'exact', True)
     """
 
     t: int
@@ -91,6 +100,15 @@ class TimeSelection:
         -------
         matplotlib.axes.Axes
             The axes.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ax = mdt.select_time(ops).plot()
+        >>> ax.get_xlabel()
+        'diffusion time t'
         """
         return draw("entropy", self, needed_by="TimeSelection.plot", ax=ax)
 

@@ -65,6 +65,18 @@ class OperatorSet:
         base view lacks is empty if it is borrowed.
     native : object
         The set as the compiled core holds it.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> ops.n_samples, ops.n_views, ops.names
+    (150, 2, ['view 0', 'view 1'])
+    >>> ops.with_identity().with_mean().names
+    ['view 0', 'view 1', 'identity', 'mean']
+    >>> ops.trajectory([0, 1]).shape
+    (150, 150)
     """
 
     def __init__(
@@ -169,6 +181,17 @@ class OperatorSet:
         ------
         ValueError
             If a matrix is not square, symmetric and non-negative, or has a row without affinity.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> K = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 2.0], [0.0, 2.0, 2.0]])
+        >>> ops = mdt.OperatorSet.from_affinities({"links": K})
+        >>> ops.walk_matrix(0).toarray()
+        array([[0.5 , 0.5 , 0.  ],
+               [0.25, 0.25, 0.5 ],
+               [0.  , 0.5 , 0.5 ]])
         """
         check_number("anisotropy", anisotropy)
         matrices, names = check_square(Ks, "Ks", _check_names(names))
@@ -208,6 +231,17 @@ class OperatorSet:
         ------
         ValueError
             If a matrix is not square, non-negative and row-stochastic.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> P = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5]])
+        >>> ops = mdt.OperatorSet.from_transitions([P, P.T], names=["forth", "back"])
+        >>> ops.trajectory(["forth", "back"]).toarray()
+        array([[0.5 , 0.25, 0.25],
+               [0.25, 0.5 , 0.25],
+               [0.25, 0.25, 0.5 ]])
         """
         matrices, names = check_square(Ps, "Ps", _check_names(names))
         single_precision = is_single_precision(dtype, [P.dtype for P in matrices])
@@ -321,6 +355,15 @@ class OperatorSet:
         -------
         scipy.sparse.csr_array
             The (N, N) transition matrix.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> P = ops.walk_matrix(0)
+        >>> P.shape, bool(abs(P.sum(axis=1) - 1).max() < 1e-12)
+        ((150, 150), True)
         """
         index = check_integer("index", index, minimum=-len(self.transitions), maximum=len(self.transitions) - 1)
         index %= len(self.transitions)
@@ -377,6 +420,16 @@ class OperatorSet:
         -------
         list of int
             Ascending indices in `transitions`.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.with_mean().names
+        ['view 0', 'view 1', 'mean']
+        >>> ops.with_mean().stored_walks([2])
+        [0, 1]
         """
         # An array of no dimensions has the method, but no items.
         if not isinstance(indices, Iterable) or getattr(indices, "ndim", 1) == 0:
@@ -434,6 +487,14 @@ class OperatorSet:
         -------
         OperatorSet
             The set with the additional member "identity".
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.with_identity().names
+        ['view 0', 'view 1', 'identity']
         """
         return self._with([Member.identity()], ["identity"])
 
@@ -444,6 +505,16 @@ class OperatorSet:
         -------
         OperatorSet
             The set with the additional member "uniform".
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.with_uniform().names
+        ['view 0', 'view 1', 'uniform']
+        >>> ops.with_uniform().trajectory(["uniform"]).toarray()[0, :2].round(4)
+        array([0.0067, 0.0067])
         """
         return self._with([Member.uniform()], ["uniform"])
 
@@ -462,6 +533,14 @@ class OperatorSet:
         -------
         OperatorSet
             The set with one additional member for each base view.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.with_teleport(0.9).names
+        ['view 0', 'view 1', 'teleport(view 0, 0.9, uniform)', 'teleport(view 1, 0.9, uniform)']
         """
         alpha = check_number("alpha", alpha, maximum=1.0)
         exponent = None
@@ -485,6 +564,14 @@ class OperatorSet:
         -------
         OperatorSet
             The set with ``len(powers) * n_views`` additional members.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.with_powers([2, 4]).names
+        ['view 0', 'view 1', 'view 0^2', 'view 1^2', 'view 0^4', 'view 1^4']
         """
         if not isinstance(powers, (Sequence, np.ndarray)) or getattr(powers, "ndim", 1) == 0:
             raise TypeError(f"powers: expected a sequence of integers, got {powers!r}")
@@ -510,6 +597,15 @@ class OperatorSet:
         -------
         OperatorSet
             The set with one additional member for each matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.with_transitions({"shuffle": np.eye(150)[::-1]}).names
+        ['view 0', 'view 1', 'shuffle']
         """
         first = len(self.transitions)
         matrices, names = check_square(Ps, "Ps", _check_names(names), default="given", start=first - self.n_views)
@@ -590,6 +686,17 @@ class OperatorSet:
             If both or neither of `Xs_new` and `affinities` are given.
         ValueError
             If the views do not match those of the set.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> rows = ops.new_rows([X[:5] for X in views])
+        >>> len(rows), rows[0].shape
+        (2, (5, 150))
+        >>> bool(abs(rows[0].sum(axis=1) - 1).max() < 1e-12)
+        True
         """
         return self._rows_of(Xs_new, "Xs_new", affinities, n_jobs)
 
@@ -649,6 +756,17 @@ class OperatorSet:
         ------
         ValueError
             If the views do not match those of the set, or were made from given matrices or graphs.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.remoteness([X[:2] for X in views])  # samples of the set
+        array([[0., 0.],
+               [0., 0.]])
+        >>> bool(ops.remoteness([X[:2] + 100 for X in views]).min() > 1.5)  # samples far from all others
+        True
         """
         from .._graphs.new_rows import check_training, connect
 
@@ -658,7 +776,16 @@ class OperatorSet:
         return np.concatenate([np.column_stack([each.remoteness() for each in new_views]) for new_views in batches])
 
     def has_same_members(self, other: OperatorSet) -> bool:
-        """Return whether weights mean the same in another set: equal members and matrices."""
+        """Return whether weights mean the same in another set: equal members and matrices.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.has_same_members(mdt.build_operators(views)), ops.has_same_members(ops.with_mean())
+        (True, False)
+        """
         if self is other:
             return True
         if not isinstance(other, OperatorSet):
@@ -672,7 +799,16 @@ class OperatorSet:
         return all(a is b or _are_equal(a, b) for a, b in pairs)
 
     def mean(self) -> Trajectory:
-        """Return the mean of all members, a trajectory of one step."""
+        """Return the mean of all members, a trajectory of one step.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.mean().weights
+        array([[0.5, 0.5]])
+        """
         return self.trajectory(np.full((1, len(self)), 1.0 / len(self)))
 
     def check(self, *, warn: bool = True) -> CheckReport:
@@ -687,6 +823,20 @@ class OperatorSet:
         -------
         CheckReport
             The findings for each member; ``print(report)`` shows a table.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> print(ops.check(warn=False))
+        2 operators on 150 samples
+        member  samples  rows sum to 1  self-loops  stays put  parts  isolated  duplicates
+        ------  -------  -------------  ----------  ---------  -----  --------  ----------
+        view 0      150            yes         all      0.225      3         0           0
+        view 1      150            yes         all      0.216      3         0           0
+        ! view 0: its graph falls into 3 parts; more neighbours would join them
+        ! view 1: its graph falls into 3 parts; more neighbours would join them
         """
         from .checks import check_operators
 

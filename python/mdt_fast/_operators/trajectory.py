@@ -65,11 +65,11 @@ class _MatrixFree(LinearOperator):  # type: ignore[misc]
 
 
 class Trajectory(_MatrixFree):
-    """The product ``W = W_t ... W_1``, a SciPy linear operator that is never formed.
+    """A product of walks as a SciPy linear operator.
 
-    Made by :meth:`OperatorSet.trajectory`. ``W @ B`` averages functions over the ends of walks;
-    ``W.T @ B`` moves mass along walks. Both apply the factors one by one, in parallel over the
-    rows.
+    Made by :meth:`OperatorSet.trajectory`. The product ``W = W_t ... W_1`` is never formed. ``W @ B``
+    averages functions over the ends of walks; ``W.T @ B`` moves mass along walks. Both apply the
+    factors one by one, in parallel over the rows.
 
     Attributes
     ----------
@@ -81,6 +81,20 @@ class Trajectory(_MatrixFree):
         The set whose members the steps combine.
     n_unconnected_parts : int
         Number of parts of the samples that no step joins; 1 for a connected trajectory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> W = ops.trajectory([0, 1, 1])
+    >>> W
+    Trajectory(view 1 @ view 1 @ view 0; 150 samples)
+    >>> bool(np.allclose(W @ np.ones(150), 1))  # rows sum to 1
+    True
+    >>> float((W.T @ np.full(150, 1 / 150)).sum().round(6))  # mass is preserved
+    1.0
     """
 
     def __init__(self, operators: OperatorSet, weights: NDArray[np.float64]) -> None:
@@ -134,6 +148,14 @@ class Trajectory(_MatrixFree):
         -------
         Trajectory
             The product ``W_(t+1) W_t ... W_1``.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ops.trajectory([0]).extend(1).extend(1).sequence
+        (0, 1, 1)
         """
         try:
             row = check_steps([step], self.operators)
@@ -153,6 +175,15 @@ class Trajectory(_MatrixFree):
         ------
         MemoryError
             If the array does not fit into the available memory.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> ops = mdt.OperatorSet.from_transitions([np.array([[0.5, 0.5], [0.25, 0.75]])])
+        >>> ops.trajectory([0, 0]).toarray()
+        array([[0.375 , 0.625 ],
+               [0.3125, 0.6875]])
         """
         n = self.operators.n_samples
         _memory.require(n * n * self.dtype.itemsize, f"W.toarray() of {n} samples")
@@ -193,6 +224,17 @@ class Trajectory(_MatrixFree):
         ------
         MemoryError
             If the result does not fit into the available memory.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> W = ops.trajectory([0, 1, 1])
+        >>> W.tosparse().nnz > W.tosparse(top=10).nnz
+        True
+        >>> W.tosparse(top=10).nnz
+        1500
         """
         below = check_number("prune_below", prune_below)
         if top is not None:
@@ -234,6 +276,14 @@ class Trajectory(_MatrixFree):
         ------
         FloatingPointError
             If the iteration overflows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mdt_fast as mdt
+        >>> ops = mdt.OperatorSet.from_transitions([np.array([[0.5, 0.5], [0.25, 0.75]])])
+        >>> ops.trajectory([0]).stationary_distribution().round(4)
+        array([0.3333, 0.6667])
         """
         tolerance = check_number("tol", tol)
         if self.dtype == np.float32:
@@ -278,6 +328,15 @@ class Trajectory(_MatrixFree):
         -------
         (m, m) array
             Symmetric, 0 on the diagonal.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> D = ops.trajectory([0, 1, 1]).diffusion_distances([0, 1, 2])
+        >>> D.shape, bool((D == D.T).all())
+        ((3, 3), True)
         """
         chosen = check_rows(rows, self.operators.n_samples)
         check_choice("weighting", weighting, ("stationary", "uniform"))

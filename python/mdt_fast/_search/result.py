@@ -31,7 +31,7 @@ class SearchResult:
     Attributes
     ----------
     trajectory : Trajectory or None
-        The answer; None for a consensus, which has several :attr:`trajectories`.
+        The answer; None for a consensus, which has several `trajectories`.
     score : float
         Score of the answer, higher is better; nan if nothing was scored.
     labels : (N,) array of int32 or None
@@ -59,6 +59,19 @@ class SearchResult:
     agreement : Agreement or None
         For a consensus: the combined trajectories, their rows in the history, and `labels`,
         `embedding` and `confidence` of the samples.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> result = mdt.search(ops, 3, strategy="greedy", t=2)
+    >>> result
+    SearchResult(strategy='greedy', score=9.98848, trajectory=0, 8 evaluations)
+    >>> result.trajectory.sequence, result.labels.shape
+    ((0,), (150,))
+    >>> result.candidates[:3], result.history.dtype.names
+    ([(0,), (1,), (0, 0)], ('parent', 'depth', 'score', 'seconds'))
     """
 
     trajectory: Trajectory | None
@@ -122,7 +135,7 @@ class SearchResult:
         Returns
         -------
         SearchResult
-            A result with the same history and an :attr:`agreement`.
+            A result with the same history and an `agreement`.
 
         Examples
         --------
@@ -150,6 +163,18 @@ class SearchResult:
         pandas.DataFrame
             Columns node, parent, depth, score, seconds and trajectory ("0-1-1" for a sequence,
             "weights" for weights).
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> result = mdt.search(ops, 3, strategy="greedy", t=2)
+        >>> result.to_frame()[["parent", "depth", "trajectory"]].head(3)
+           parent  depth trajectory
+        0      -1      1          0
+        1      -1      1          1
+        2       0      2        0-0
         """
         try:
             import pandas as pd
@@ -193,12 +218,31 @@ class SearchResult:
         matplotlib.axes.Axes
             The artists carry the gids "nodes", "edges", "path" and "answer"; the nodes are in the
             order of `history`.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ax = mdt.search(ops, 3, strategy="beam", t=2).plot_tree()
+        >>> type(ax).__name__
+        'Axes'
         """
         look = {"cmap": cmap, "colorbar": colorbar, "node_size": node_size, "path_color": path_color}
         return draw("tree", self, needed_by="plot_tree", ax=ax, **look)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values; nan becomes None, an infinity "inf" or "-inf"."""
+        """Return the result as JSON values; nan becomes None, an infinity "inf" or "-inf".
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> values = mdt.search(ops, 3, strategy="greedy", t=2).to_dict()
+        >>> mdt.SearchResult.from_dict(values, ops).strategy
+        'greedy'
+        """
         return to_json(self)
 
     @classmethod
@@ -216,11 +260,35 @@ class SearchResult:
         ------
         ValueError
             If `d` is not such a dict or does not fit `ops`.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> values = mdt.search(ops, 3, strategy="greedy", t=2).to_dict()
+        >>> mdt.SearchResult.from_dict(values, ops).strategy
+        'greedy'
         """
         return cls(**from_json(d, ops))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a JSON file, which is replaced as a whole or left as it was."""
+        """Write the result to a JSON file, which is replaced as a whole or left as it was.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> result = mdt.search(ops, 3, strategy="greedy", t=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.save(Path(folder) / "result.json")
+        ...     same = mdt.SearchResult.load(Path(folder) / "result.json", ops)
+        >>> same.score == result.score
+        True
+        """
         # Converted first: a value that JSON cannot hold must not destroy an existing file.
         text = json.dumps(self.to_dict(), allow_nan=False)
         replace_file(check_path("path", path), text)
@@ -240,6 +308,20 @@ class SearchResult:
         ------
         ValueError
             If the file contains something else or does not fit `ops`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "result.json"
+        ...     mdt.search(ops, 3, strategy="greedy", t=2).save(path)
+        ...     result = mdt.SearchResult.load(path, ops)
+        >>> result.strategy
+        'greedy'
         """
         try:
             d = read_json(check_path("path", path))

@@ -59,6 +59,15 @@ class Scoring:
         Error of distances between embedded samples, relative to the largest singular value of a
         coordinate. None is 1e-2, or ten times `tol` of the estimator. Unlike `tol` of :func:`embed`, it does
         not bound coordinates that are too small to change labels.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> scoring = mdt.Scoring("silhouette", n_init=3)
+    >>> mdt.search(ops, 3, strategy="greedy", t=2, quality=scoring).quality
+    'silhouette'
     """
 
     quality: QualityLike = "auto"
@@ -69,11 +78,26 @@ class Scoring:
 
     @classmethod
     def of(cls, quality: Any) -> Scoring:
-        """Return the scoring that the argument `quality` of a search stands for."""
+        """Return the scoring that the argument `quality` of a search stands for.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> mdt.Scoring.of("silhouette").quality
+        'silhouette'
+        """
         return quality if isinstance(quality, cls) else cls(quality)
 
     def with_defaults(self, **defaults: Any) -> Scoring:
-        """Return the scoring with other values for the settings that are None."""
+        """Return the scoring with other values for the settings that are None.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> scoring = mdt.Scoring("silhouette", n_init=3).with_defaults(n_init=1, n_components=5)
+        >>> scoring.n_init, scoring.n_components
+        (3, 5)
+        """
         return replace(self, **{name: value for name, value in defaults.items() if getattr(self, name) is None})
 
 

@@ -57,7 +57,7 @@ class ViewReport:
         of the mean of the other given views have not; 0 is nothing beyond chance. For the joint view
         the others are all given views. nan without others.
     scores : (V,) array
-        :func:`information` of the view's own clusters, averaged over all base views.
+        :func:`mdt_fast.quality.information` of the view's own clusters, averaged over all base views.
     score : float
         The same for the labels.
     weights : (V,) array
@@ -84,6 +84,17 @@ class ViewReport:
         Number of steps of the walks from which a view's own clusters were computed.
     joint : int or None
         Index of the joint view.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> report = mdt.view_report(ops, 3)
+    >>> report
+    ViewReport(2 views of 150 samples, 3 clusters, t=7, 2 views with a remark)
+    >>> report.to_frame().columns.tolist()[:3]
+    ['view', 'stay', 'alone']
     """
 
     names: list[str]
@@ -164,6 +175,14 @@ class ViewReport:
         pandas.DataFrame
             With columns view, stay, alone, own, n_own, adds, score, weight, self_probability,
             n_components, n_isolated, n_present and remark.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> mdt.view_report(ops, 3).to_frame().shape[0]
+        2
         """
         try:
             import pandas as pd
@@ -196,6 +215,15 @@ class ViewReport:
         Returns
         -------
         matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+        >>> ops = mdt.build_operators(views)
+        >>> ax = mdt.view_report(ops, 3).plot()
+        >>> type(ax).__name__
+        'Axes'
         """
         return draw("views", self, needed_by="ViewReport.plot", ax=ax)
 

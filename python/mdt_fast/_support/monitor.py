@@ -53,6 +53,16 @@ class Progress:
         Time since the start of the stage.
     seconds_left : float or None
         Estimate of the time that a search takes from now on; None if it is not known, and in other stages.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> stages = set()
+    >>> found = mdt.search(ops, 3, strategy="greedy", t=2, progress=lambda progress: stages.add(progress.stage))
+    >>> stages
+    {'search'}
     """
 
     stage: str = ""

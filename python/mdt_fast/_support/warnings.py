@@ -5,35 +5,138 @@ import warnings
 
 
 class OperatorWarning(UserWarning):
-    """The operators have an unwanted property, such as a disconnected graph."""
+    """The operators have an unwanted property, such as a disconnected graph.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> with warnings.catch_warnings(record=True) as issued:
+    ...     warnings.simplefilter("always")
+    ...     report = ops.check()
+    >>> print(issued[0].category.__name__, issued[0].message, sep=": ")
+    OperatorWarning: view 0: its graph falls into 3 parts; more neighbours would join them
+    """
 
 
 class ConvergenceWarning(UserWarning):
-    """An iteration stopped before it reached its tolerance."""
+    """An iteration stopped before it reached its tolerance.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> with warnings.catch_warnings(record=True) as issued:
+    ...     warnings.simplefilter("always")
+    ...     pi = ops.trajectory([0, 1]).stationary_distribution(max_iter=2)
+    >>> {warning.category.__name__ for warning in issued} >= {"ConvergenceWarning"}
+    True
+    """
 
 
 class TimeSelectionWarning(UserWarning):
-    """The entropy curve has no knee, so the diffusion time is a default."""
+    """The entropy curve has no knee, so the diffusion time is a default.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import mdt_fast as mdt
+    >>> ops = mdt.OperatorSet.from_transitions([np.eye(6)])  # a walk that does not move
+    >>> with warnings.catch_warnings(record=True) as issued:
+    ...     warnings.simplefilter("always")
+    ...     selection = mdt.select_time(ops)
+    >>> print(issued[0].category.__name__, issued[0].message, sep=": ")
+    TimeSelectionWarning: the entropy over t = 1..50 has no knee; t = 1 is taken
+    """
 
 
 class TimeLimitWarning(UserWarning):
-    """A fit took longer than its time limit."""
+    """A fit took longer than its time limit.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", mdt.TimeLimitWarning)
+    ...     model = mdt.MDTClustering(3, time_limit=5).fit(views)
+    >>> model.labels_.shape
+    (150,)
+    """
 
 
 class ClusterSelectionWarning(UserWarning):
-    """The number of clusters that was chosen is in doubt."""
+    """The number of clusters that was chosen is in doubt.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import mdt_fast as mdt
+    >>> X = np.random.default_rng(0).normal(size=(300, 5))  # samples without clusters
+    >>> ops = mdt.build_operators([X, X[:, ::-1]], kernel="adaptive")
+    >>> with warnings.catch_warnings(record=True) as issued:
+    ...     warnings.simplefilter("always")
+    ...     selection = mdt.select_n_clusters(ops)
+    >>> print(issued[0].category.__name__, issued[0].message, sep=": ")
+    ClusterSelectionWarning: the number of clusters, 2, is in doubt: the samples have no clear clusters
+    """
 
 
 class DegenerateClustersWarning(UserWarning):
-    """One cluster holds most samples although the views support a more even division."""
+    """One cluster holds most samples although the views support a more even division.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", mdt.DegenerateClustersWarning)
+    ...     labels = mdt.MDTClustering(3).fit_predict(views)
+    >>> labels.shape
+    (150,)
+    """
 
 
 class ViewWarning(UserWarning):
-    """A view has a property that spoils its distances, such as columns of very different units."""
+    """A view has a property that spoils its distances, such as columns of very different units.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.datasets import load_wine
+    >>> import mdt_fast as mdt
+    >>> X = load_wine().data  # columns in different units
+    >>> with warnings.catch_warnings(record=True) as issued:
+    ...     warnings.simplefilter("always")
+    ...     model = mdt.MDT(strategy="mean").fit(X)
+    >>> [warning.category.__name__ for warning in issued if "column 12" in str(warning.message)]
+    ['ViewWarning']
+    """
 
 
 class RemoteSamplesWarning(UserWarning):
-    """New samples are far from all training samples."""
+    """New samples are far from all training samples.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> with warnings.catch_warnings(record=True) as issued:
+    ...     warnings.simplefilter("always")
+    ...     rows = ops.new_rows([X[:2] + 100 for X in views])
+    >>> [warning.category.__name__ for warning in issued]
+    ['RemoteSamplesWarning']
+    """
 
 
 def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None:

@@ -78,6 +78,16 @@ class Baseline(Embedder):
         Centres of the clusters.
     operators_ : OperatorSet
         The operators of the views.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> class OneStep(mdt.baselines.Baseline):
+    ...     def _coordinates(self, ops, n_components):
+    ...         return mdt.embed(ops.trajectory([0]), n_components).coordinates
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> OneStep(n_components=2).fit_transform(views).shape
+    (150, 2)
     """
 
     n_components: Any = field(default=None, kw_only=False)
@@ -152,6 +162,16 @@ class TrajectoryBaseline(InductiveEmbedder, Baseline):
         The trajectory.
     geometry_ : Embedding
         Embedding of the trajectory.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> class Backwards(mdt.baselines.TrajectoryBaseline):
+    ...     def _trajectory(self, ops):
+    ...         return ops.trajectory(range(ops.n_views))
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> Backwards(n_clusters=3).fit_predict(views).shape
+    (150,)
     """
 
     def _trajectory(self, ops: OperatorSet) -> Trajectory:

@@ -82,6 +82,16 @@ def register(name: str, estimator: Callable[..., Any]) -> None:
         If `estimator` is not callable.
     ValueError
         If the name is not a string or is already registered.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> class Backwards(mdt.baselines.TrajectoryBaseline):
+    ...     def _trajectory(self, ops):
+    ...         return ops.trajectory(range(ops.n_views))
+    >>> mdt.baselines.register("backwards", Backwards)
+    >>> mdt.baselines.make("backwards", n_clusters=3)
+    Backwards(n_clusters=3)
     """
     if not callable(estimator):
         raise TypeError(f"estimator: expected a class or a function, got {estimator!r}")

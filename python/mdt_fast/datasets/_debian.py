@@ -75,6 +75,13 @@ def fetch_debian_packages(
     The class is the last part of `Section` ("net" for "contrib/net"). Data made from a list have no
     view without terms (Ubuntu has no tags) and no package without terms, and of several packages with
     the same name only the first.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_debian_packages()
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['text', 'depends', 'tags'], [(63651, 7999), (63651, 14217), (63651, 565)])
     """
     check_flag("download_if_missing", download_if_missing)
     if available is not None:

@@ -45,6 +45,13 @@ def fetch_msrc(*, data_home: DataHome = None, prepared: bool = True, download_if
     ------
     FileNotFoundError
         If MSRC-v5.mat is not in the folder and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_msrc()
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['color moments', 'HOG', 'GIST', 'LBP', 'CENTRIST'], [(210, 24), (210, 100), (210, 100), (210, 100), (210, 100)])
     """
     return _fetch_descriptors("msrc", "MSRC-v5", data_home, download_if_missing, prepared, _MSRC_WIDTHS)
 
@@ -73,6 +80,13 @@ def fetch_yale(*, data_home: DataHome = None, prepared: bool = True, download_if
     ------
     FileNotFoundError
         If Yale.mat is not in the folder.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_yale()
+    >>> len(bunch.views), bunch.target.shape
+    (3, (165,))
     """
     return _fetch_descriptors("yale", "Yale", data_home, download_if_missing, prepared, _YALE_WIDTHS)
 
@@ -100,6 +114,13 @@ def fetch_leaves(*, data_home: DataHome = None, prepared: bool = True, download_
     ------
     FileNotFoundError
         If 100Leaves.mat is not in the folder and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_leaves()
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['margin', 'shape', 'texture'], [(1600, 64), (1600, 64), (1600, 64)])
     """
     check_flag("prepared", prepared)
     (path,) = locate("leaves", data_home, download_if_missing)
@@ -132,6 +153,13 @@ def fetch_caltech7(*, data_home: DataHome = None, prepared: bool = True, downloa
     ------
     FileNotFoundError
         If Caltech101-7.mat is not in the folder.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_caltech7()
+    >>> len(bunch.views), bunch.target.shape
+    (6, (1474,))
     """
     check_flag("prepared", prepared)
     return _fetch_descriptors("caltech7", "Caltech101-7", data_home, download_if_missing, False, _CALTECH_WIDTHS)

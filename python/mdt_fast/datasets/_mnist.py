@@ -67,6 +67,13 @@ def fetch_k_mvmnist(
     ------
     FileNotFoundError
         If a file of MNIST is not in the folder and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_k_mvmnist(n_samples=500, prepared=False)
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['gaussian 0.3', 'gaussian 0.5'], [(500, 784), (500, 784)])
     """
     std = check_number("s", s)
     noises: tuple[AddNoise, AddNoise] = (
@@ -122,6 +129,13 @@ def fetch_l_mvmnist(
     ------
     FileNotFoundError
         If a file of MNIST is not in the folder and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_l_mvmnist(n_samples=500, prepared=False)
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['gaussian 0.5', 'dropout 0.5'], [(500, 784), (500, 784)])
     """
     strength = check_number("s", s, maximum=1.0)
     noises: tuple[AddNoise, AddNoise] = (

@@ -44,6 +44,13 @@ def fetch_olivetti(*, data_home: DataHome = None, prepared: bool = True, downloa
         If olivetti.npz is not in the folder and cannot be downloaded.
     ImportError
         If scikit-image is not installed.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_olivetti()
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['pixels', 'HOG'], [(400, 150), (400, 150)])
     """
     check_flag("prepared", prepared)
     arrays = _read_faces(data_home, download_if_missing)

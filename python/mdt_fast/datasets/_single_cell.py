@@ -51,6 +51,13 @@ def fetch_citeseq_pbmc(
     ------
     FileNotFoundError
         If citeseq_pbmc.npz is not in the folder.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_citeseq_pbmc(prepared=False)
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['rna', 'protein'], [(1372, 16793), (1372, 10)])
     """
     from scipy.sparse import csr_array
 
@@ -117,6 +124,13 @@ def fetch_snareseq_cellmix(
     ------
     FileNotFoundError
         If one of the three files is not in the folder and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_snareseq_cellmix()
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['atac', 'rna'], [(1047, 19), (1047, 10)])
     """
     check_flag("prepared", prepared)
     atac_path, rna_path, type_path = locate("snareseq_cellmix", data_home, download_if_missing)

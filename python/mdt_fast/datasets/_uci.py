@@ -42,6 +42,13 @@ def fetch_multi_feat(*, data_home: DataHome = None, prepared: bool = True, downl
     ------
     FileNotFoundError
         If one of the six mfeat files is not in the folder and cannot be downloaded.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_multi_feat()
+    >>> bunch.view_names, [X.shape[1] for X in bunch.views]
+    (['fac', 'kar', 'zer', 'mor', 'pix', 'fou'], [216, 64, 47, 6, 240, 76])
     """
     check_flag("prepared", prepared)
     paths = locate("multi_feat", data_home, download_if_missing)
@@ -87,6 +94,13 @@ def fetch_l_isolet(*, data_home: DataHome = None, prepared: bool = True, downloa
     ------
     FileNotFoundError
         If isolet_1560.npz is not in the folder.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> bunch = mdt.datasets.fetch_l_isolet()
+    >>> bunch.view_names, [X.shape for X in bunch.views]
+    (['gaussian', 'laplacian', 'correlation'], [(1560, 617), (1560, 617), (1560, 617)])
     """
     check_flag("prepared", prepared)
     (path,) = locate("isolet", data_home, download_if_missing)

@@ -84,6 +84,22 @@ def ingest(
     ------
     TypeError, ValueError
         If an argument or a matrix is not as described. Nothing is written then.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> blobs = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0)
+    >>> rna, protein = blobs.views
+    >>> cells = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> cells.obs["cell_type"] = [f"type {kind}" for kind in blobs.target]
+    >>> reference, query = cells[:100].copy(), cells[100:].copy()
+    >>> mv.pp.neighbors(reference, ["X", "protein"])
+    >>> del query.obs["cell_type"]
+    >>> mv.tl.ingest(query, reference, obs="cell_type")
+    >>> float((query.obs["cell_type"] == cells.obs["cell_type"][100:]).mean())
+    1.0
     """
     check_data(query, "query")
     check_data(reference, "reference")

@@ -57,6 +57,19 @@ def view_report(
     ------
     TypeError, ValueError
         If an argument or a matrix is not as described. Nothing is written then.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> mv.tl.cluster(adata, 3)
+    >>> report = mv.tl.view_report(adata)
+    >>> adata.uns["mdt_view_report"]["view"].tolist()
+    ['X', 'protein', 'joint']
     """
     check_data(data)
     data = to_change(data, copy=False)

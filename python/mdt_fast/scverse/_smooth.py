@@ -88,6 +88,18 @@ def denoise(
     ----------
     .. [1] D. van Dijk et al., "Recovering gene interactions from single-cell data using data diffusion",
        Cell 174 (2018) 716-729. doi:10.1016/j.cell.2018.05.061
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> mv.tl.denoise(adata)
+    >>> adata.layers["mdt_denoised"].shape
+    (150, 50)
     """
     check_data(data)
     data = to_change(data, copy=copy)
@@ -154,6 +166,20 @@ def impute(
     ------
     TypeError, ValueError
         If an argument or a matrix is not as described. Nothing is written then.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> protein[:20] = np.nan  # cells without protein
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> mv.tl.impute(adata, "protein")
+    >>> adata.obsm["protein_imputed"].shape, bool(adata.obsm["protein_imputed"].isna().any(axis=None))
+    ((150, 50), False)
     """
     check_data(data)
     data = to_change(data, copy=copy)

@@ -91,6 +91,18 @@ def diffusion_distance(
     -----
     ``d(i, j)^2 = sum_m l_m^(2t) (psi_m(i) - psi_m(j))^2`` with the leading eigenvalues and right eigenvectors of
     the walk: the distance of the distributions of two walks after t steps.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> mv.tl.diffusion_distance(adata, 0)
+    >>> float(adata.obs["mdt_distance"].iloc[0])
+    0.0
     """
     check_data(data)
     steps = check_integer("t", t, minimum=1, limit=2**20)
@@ -145,6 +157,18 @@ def pseudotime(
     eigenvectors of the walk, divided by its largest finite value: the diffusion pseudotime of Haghverdi et al.
     (2016) on this graph. It is `sc.tl.dpt` without the density normalisation, which the kernel of
     :func:`pp.neighbors` has already.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> one, other = mdt.datasets.make_deformed_plane(300).views
+    >>> adata = anndata.AnnData(one, obsm={"other": other})
+    >>> mv.pp.neighbors(adata, ["X", "other"])
+    >>> mv.tl.pseudotime(adata, root=0)
+    >>> float(adata.obs["mdt_pseudotime"].min()), float(adata.obs["mdt_pseudotime"].max())
+    (0.0, 1.0)
     """
     check_data(data)
     if root is None:

@@ -30,7 +30,7 @@ def embedding(data: Any, basis: str = "X_mdt", *, color: str | None = None, ax: 
     data : AnnData or MuData
         The cells.
     basis : str, default="X_mdt"
-        Key of `.obsm`, with or without "X_" at its start.
+        Key of `.obsm`, with or without ``"X_"`` at its start.
     color : str or None, default=None
         Column of `.obs`: text and categories are classes, numbers are values on a continuous scale.
     ax : matplotlib.axes.Axes, default=None
@@ -41,6 +41,19 @@ def embedding(data: Any, basis: str = "X_mdt", *, color: str | None = None, ax: 
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> mv.tl.embed(adata)
+    >>> ax = mv.pl.embedding(adata)
+    >>> type(ax).__name__
+    'Axes'
     """
     check_data(data)
     key = basis if check_text("basis", basis) in data.obsm else f"X_{basis}"
@@ -69,6 +82,18 @@ def map(data: Any, *, color: str | None = None, neighbors_key: str = "mdt", ax: 
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> ax = mv.pl.map(adata, method="tsne")
+    >>> type(ax).__name__
+    'Axes'
     """
     check_data(data)
     stored = stored_graph(data, neighbors_key)
@@ -100,6 +125,18 @@ def view_weights(
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> ax = mv.pl.view_weights(adata)
+    >>> [text.get_text() for text in ax.get_xticklabels()]
+    ['all cells']
     """
     check_data(data)
     ending = f":{weight_key}"
@@ -132,6 +169,20 @@ def view_report(data: Any, *, key: str = "mdt_view_report", ax: Any = None) -> A
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import mdt_fast as mdt
+    >>> from mdt_fast import scverse as mv
+    >>> rna, protein = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> adata = anndata.AnnData(rna, obsm={"protein": protein})
+    >>> mv.pp.neighbors(adata, ["X", "protein"])
+    >>> mv.tl.cluster(adata, 3)
+    >>> report = mv.tl.view_report(adata)
+    >>> ax = mv.pl.view_report(adata)
+    >>> type(ax).__name__
+    'Axes'
     """
     check_data(data)
     table = data.uns.get(check_text("key", key))

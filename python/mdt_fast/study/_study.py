@@ -34,6 +34,16 @@ class Study:
         One row for each clustering.
     datasets, methods : list of str
         Names in the order of the tables.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+    >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+    >>> study
+    Study(datasets=['blobs'], methods=['AD', 'MDT-Rand'])
+    >>> len(study.rows), study.methods
+    (4, ['AD', 'MDT-Rand'])
     """
 
     rows: list[Row] = field(repr=False)
@@ -54,6 +64,14 @@ class Study:
         -------
         dict of int to list of float
             Scores of all clusterings, by number of the search.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> study.scores("blobs", "AD")
+        {0: [1.0, 1.0]}
         """
         check_choice("measure", measure, MEASURES)
         dataset, method = check_text("dataset", dataset), check_text("method", method)
@@ -76,6 +94,15 @@ class Study:
         -------
         Cell or None
             None if the method was not run on the data set.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> cell = study.cell("blobs", "AD")
+        >>> round(cell.mean, 2), cell.n_runs
+        (1.0, 2)
         """
         scores = self.scores(dataset, method, measure)
         return Cell.of(scores) if scores else None
@@ -92,6 +119,17 @@ class Study:
         Returns
         -------
         Table
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> print(study.table("ari").to_markdown())
+        | method   | blobs             |
+        | -------- | ----------------- |
+        | AD       | **100.00 (0.00)** |
+        | MDT-Rand | **100.00 (0.00)** |
         """
         cells = {
             (dataset, method): cell
@@ -117,6 +155,14 @@ class Study:
         -------
         dict of str to dict of str to float
             Ratios of means, by method and data set.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> study.prr()["MDT-Rand"]
+        {'blobs': 1.0}
         """
         check_choice("reference", reference, self.methods)
         ratios: dict[str, dict[str, float]] = {}
@@ -129,7 +175,17 @@ class Study:
         return {method: ratios[method] for method in self.methods if method in ratios}
 
     def joined(self, other: Study) -> Study:
-        """Return a study with the rows of both; data sets and methods of `other` come last."""
+        """Return a study with the rows of both; data sets and methods of `other` come last.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> other = mdt.study.run({"blobs": blobs}, ["mean"], n_runs=2)
+        >>> study.joined(other).methods
+        ['AD', 'MDT-Rand', 'mean']
+        """
         if not isinstance(other, Study):
             raise TypeError(f"other: expected a Study, got {type(other).__name__}")
         return Study(
@@ -139,15 +195,45 @@ class Study:
         )
 
     def to_markdown(self, measure: str = "ami") -> str:
-        """Return the table of a measure in Markdown."""
+        """Return the table of a measure in Markdown.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> print(study.to_markdown())
+        | method   | blobs             | PRR  |
+        | -------- | ----------------- | ---- |
+        | AD       | **100.00 (0.00)** | 1.00 |
+        | MDT-Rand | **100.00 (0.00)** | 1.00 |
+        """
         return self.table(measure).to_markdown()
 
     def to_latex(self, measure: str = "ami") -> str:
-        """Return the table of a measure in LaTeX."""
+        """Return the table of a measure in LaTeX.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> study.to_latex().count("blobs")
+        1
+        """
         return self.table(measure).to_latex()
 
     def to_frame(self) -> Any:
-        """Return the rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> study.to_frame().shape[0]
+        4
+        """
         import pandas as pd
 
         return pd.DataFrame([asdict(row) for row in self.rows], columns=list(Row.__dataclass_fields__))
@@ -166,6 +252,17 @@ class Study:
         -------
         list of Path
             The files.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     names = sorted(path.name for path in study.save(folder))
+        >>> names[:3]
+        ['acc.md', 'acc.tex', 'ami.md']
         """
         place = check_path("folder", folder)
         place.mkdir(parents=True, exist_ok=True)
@@ -175,7 +272,19 @@ class Study:
         return [place / "rows.csv", *self.save_tables(place)]
 
     def save_tables(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the tables of every measure in Markdown and in LaTeX; return the paths."""
+        """Write the tables of every measure in Markdown and in LaTeX; return the paths.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     names = sorted(path.name for path in study.save_tables(folder))
+        >>> names[:2]
+        ['acc.md', 'acc.tex']
+        """
         place = check_path("folder", folder)
         place.mkdir(parents=True, exist_ok=True)
         written = []

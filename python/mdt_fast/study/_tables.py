@@ -40,6 +40,14 @@ class Cell:
         a search.
     n_runs, n_searches : int
         Numbers of clusterings and of searches.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+    >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+    >>> study.cell("blobs", "AD").n_runs
+    2
     """
 
     mean: float
@@ -51,7 +59,15 @@ class Cell:
 
     @classmethod
     def of(cls, by_search: Mapping[int, Sequence[float]]) -> Cell:
-        """Summarise the scores of each search."""
+        """Summarise the scores of each search.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> cell = mdt.study.Cell.of({0: [0.8, 0.6], 1: [0.7, 0.7]})
+        >>> round(cell.mean, 2), round(cell.between, 2), round(cell.within, 2)
+        (0.7, 0.0, 0.05)
+        """
         if not isinstance(by_search, Mapping) or not by_search:
             raise TypeError(f"by_search: expected scores by number of the search, got {by_search!r}")
         lists = [np.asarray(each, dtype=float) for each in by_search.values()]
@@ -77,6 +93,17 @@ class Table:
         Cells, without pairs that were not run.
     prr : mapping of methods to numbers
         Performance relative to random, shown as last column unless it is empty.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+    >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+    >>> table = study.table("ari")
+    >>> table.methods, table.datasets
+    (['AD', 'MDT-Rand'], ['blobs'])
+    >>> sorted(table.rank("blobs").values())
+    [1, 1]
     """
 
     measure: str
@@ -86,7 +113,17 @@ class Table:
     prr: Mapping[str, float]
 
     def rank(self, dataset: str) -> dict[str, int]:
-        """Return the rank, 1 or 2, of the two best methods; equal printed scores share a rank."""
+        """Return the rank, 1 or 2, of the two best methods; equal printed scores share a rank.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> table = study.table("ami")
+        >>> table.rank("blobs")
+        {'AD': 1, 'MDT-Rand': 1}
+        """
         check_text("dataset", dataset)
         shown = {
             method: round(scale_of(self.measure) * cell.mean, 2)
@@ -97,14 +134,37 @@ class Table:
         return {method: places.index(value) + 1 for method, value in shown.items() if value in places}
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown, the best score in bold, the second best in italics."""
+        """Return the table in Markdown, the best score in bold, the second best in italics.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> table = study.table("ami")
+        >>> print(table.to_markdown())
+        | method   | blobs             | PRR  |
+        | -------- | ----------------- | ---- |
+        | AD       | **100.00 (0.00)** | 1.00 |
+        | MDT-Rand | **100.00 (0.00)** | 1.00 |
+        """
         marks: dict[int, Callable[[str], str]] = {1: lambda text: f"**{text}**", 2: lambda text: f"*{text}*"}
         rows = self._rows(marks, "{:.2f} ({:.2f})")
         header = ["method", *self.datasets, *(["PRR"] if self.prr else [])]
         return markdown_table(header, rows)
 
     def to_latex(self) -> str:
-        """Return the table in LaTeX, the best score in bold, the second best underlined."""
+        """Return the table in LaTeX, the best score in bold, the second best underlined.
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> table = study.table("ami")
+        >>> table.to_latex().count("blobs")
+        1
+        """
         marks: dict[int, Callable[[str], str]] = {
             1: lambda text: rf"\textbf{{{text}}}",
             2: lambda text: rf"\underline{{{text}}}",
@@ -119,7 +179,17 @@ class Table:
         )
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame; rows are methods, columns are (data set, "mean" or "std")."""
+        """Return a pandas DataFrame; rows are methods, columns are (data set, "mean" or "std").
+
+        Examples
+        --------
+        >>> import mdt_fast as mdt
+        >>> blobs = mdt.datasets.make_multiview_blobs(90, n_clusters=3, random_state=0)
+        >>> study = mdt.study.run({"blobs": blobs}, ["AD", "MDT-Rand"], n_runs=2)
+        >>> table = study.table("ami")
+        >>> list(table.to_frame().index)
+        ['AD', 'MDT-Rand']
+        """
         import pandas as pd
 
         empty = Cell(math.nan, math.nan, math.nan, math.nan, 0, 0)

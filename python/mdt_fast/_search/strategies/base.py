@@ -26,6 +26,16 @@ class Strategy(ABC):
 
     Strategies are immutable. The fields of a subclass are its options; they are checked when the
     strategy is made.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> isinstance(mdt.strategies.Beam(), mdt.strategies.Strategy)
+    True
+    >>> mdt.strategies.Beam(width=3).get_params()
+    {'max_steps': None, 'answer': 'any', 'grow': 'left', 'width': 3}
+    >>> mdt.strategies.Beam(width=3).replace(max_steps=4)
+    Beam(max_steps=4, answer='any', grow='left', width=3)
     """
 
     # Shorthand for the strategy with its default options.

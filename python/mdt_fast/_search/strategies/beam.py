@@ -21,6 +21,16 @@ class Greedy(LevelStrategy):
         the shorter sequence is preferred, then the first in the order of the members.
     grow : {"left", "right"}, default="left"
         Side of the product on which a new step is multiplied.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.Greedy(max_steps=3)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.n_evaluations  # two members at each of three lengths
+    6
     """
 
     name: ClassVar[str] = "greedy"

@@ -35,6 +35,16 @@ class CMA(LogitStrategy):
     References
     ----------
     N. Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.CMA(evaluations=12)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.n_evaluations, found.trajectory.weights.shape
+    (12, (2, 2))
     """
 
     name: ClassVar[str] = "cma"

@@ -53,6 +53,16 @@ class Consensus(Strategy):
     ----------
     A. Strehl and J. Ghosh, "Cluster ensembles: a knowledge reuse framework for combining multiple
     partitions", Journal of Machine Learning Research 3:583-617, 2002.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.Consensus(trajectories=32)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.labels.shape, found.agreement.confidence.shape
+    ((150,), (150,))
     """
 
     name: ClassVar[str] = "consensus"

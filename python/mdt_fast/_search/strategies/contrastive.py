@@ -79,6 +79,16 @@ class Contrastive(Strategy):
 
     R. A. Meyer, C. Musco, C. Musco and D. P. Woodruff, "Hutch++: optimal stochastic trace
     estimation", arXiv:2010.09649.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.Contrastive(steps=10)
+    >>> found = mdt.search(ops, strategy=strategy, t=2)
+    >>> found.trajectory.weights.shape
+    (2, 2)
     """
 
     name: ClassVar[str] = "contrastive"

@@ -32,6 +32,16 @@ class Direct(LogitStrategy):
     ----------
     D. R. Jones, C. D. Perttunen and B. E. Stuckman, "Lipschitzian optimization without the
     Lipschitz constant", 1993, doi:10.1007/BF00941892.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.Direct(evaluations=20)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.trajectory.weights.shape
+    (2, 2)
     """
 
     name: ClassVar[str] = "direct"

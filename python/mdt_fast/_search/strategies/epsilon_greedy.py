@@ -23,6 +23,16 @@ class EpsilonGreedy(LevelStrategy):
         Return the best sequence of any length, or the best of the longest ones.
     grow : {"left", "right"}, default="left"
         Side of the product on which a new step is multiplied.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.EpsilonGreedy(epsilon=0.2, max_steps=3)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.strategy, len(found.trajectory.sequence) <= 3
+    ('epsilon-greedy', True)
     """
 
     name: ClassVar[str] = "epsilon-greedy"

@@ -20,6 +20,16 @@ class Exhaustive(TreeStrategy):
     max_steps : int or None, default=None
         Length of the longest sequence; None is the diffusion time. More than 100,000 sequences are
         refused unless `max_evaluations` of the search is given.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.Exhaustive(max_steps=3)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.n_evaluations  # 2 + 4 + 8 sequences of two members
+    14
     """
 
     name: ClassVar[str] = "exhaustive"

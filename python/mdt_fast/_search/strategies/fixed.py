@@ -35,7 +35,19 @@ class FixedStrategy(Strategy):
 
 @dataclass(frozen=True)
 class Mean(FixedStrategy):
-    """Evaluate the trajectory of t steps with equal weights."""
+    """Evaluate the trajectory of t steps with equal weights.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.Mean()
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.trajectory.weights
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
 
     name: ClassVar[str] = "mean"
 
@@ -52,6 +64,16 @@ class Given(FixedStrategy):
     ----------
     steps : Trajectory, sequence of members, or (t, members) array of weights
         The trajectory.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.Given([0, 1, 1])
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.trajectory.sequence
+    (0, 1, 1)
     """
 
     name: ClassVar[str] = "given"

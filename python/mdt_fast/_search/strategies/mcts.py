@@ -26,6 +26,16 @@ class MCTS(TreeStrategy):
     ----------
     L. Kocsis and C. Szepesvari, "Bandit based Monte-Carlo planning", 2006,
     doi:10.1007/11871842_29.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.MCTS(playouts=20, max_steps=3)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=2)
+    >>> found.strategy, len(found.trajectory.sequence) <= 3
+    ('mcts', True)
     """
 
     name: ClassVar[str] = "mcts"

@@ -23,6 +23,16 @@ class RandomSequences(SequenceStrategy):
         Number of sequences.
     probabilities : (members,) or (t, members) array or None, default=None
         Probability of each member, for all steps or for each; None is uniform.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.RandomSequences(n=5)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=3)
+    >>> found.n_evaluations, len(found.trajectory.sequence)  # equal sequences are scored once
+    (3, 3)
     """
 
     name: ClassVar[str] = "random"

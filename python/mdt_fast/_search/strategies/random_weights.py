@@ -24,6 +24,16 @@ class RandomWeights(Strategy):
     ----------
     n : int, default=1
         Number of trajectories.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> ops = mdt.build_operators(views)
+    >>> strategy = mdt.strategies.RandomWeights(n=5)
+    >>> found = mdt.search(ops, 3, strategy=strategy, t=3)
+    >>> found.n_evaluations, found.trajectory.weights.shape
+    (5, (3, 2))
     """
 
     name: ClassVar[str] = "convex"

@@ -70,6 +70,13 @@ def compare(study: Study) -> Iterator[Compared]:
     ------
     Compared
         Every cell of the study that was published.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> study = mdt.study.run(["100Leaves"], ["AD"], n_runs=2, preset="published")
+    >>> [compared.measure for compared in mdt.study.paper.compare(study)]
+    ['ami', 'ari', 'ch']
     """
     for dataset in study.datasets:
         for method in study.methods:

@@ -16,7 +16,14 @@ from .._times import AS_CODED
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """Mean and standard deviation of one cell of the published tables."""
+    """Mean and standard deviation of one cell of the published tables.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.study.paper.published_score("Multi-Feat", "AD", "ami")
+    PublishedScore(mean=0.8298, std=0.0139)
+    """
 
     mean: float
     std: float
@@ -60,6 +67,14 @@ def published_score(dataset: str, method: str, measure: str) -> PublishedScore |
     -------
     PublishedScore or None
         None if there is no such cell.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.study.paper.published_score("Multi-Feat", "AD", "ami")
+    PublishedScore(mean=0.8298, std=0.0139)
+    >>> mdt.study.paper.published_score("Digits", "AD", "ami") is None
+    True
     """
     methods = published().get(dataset.removesuffix(AS_CODED), {}).get("methods", {})
     scores = methods.get(method.removesuffix(AS_CODED), {})

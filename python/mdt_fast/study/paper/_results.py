@@ -41,6 +41,15 @@ def write_results(study: PaperStudy, folder: Path, command: str) -> list[Path]:
     -------
     list of Path
         The files.
+
+    Examples
+    --------
+    The study takes about ten minutes and needs the files of the data sets.
+
+    >>> from pathlib import Path
+    >>> import mdt_fast as mdt
+    >>> paper = mdt.study.paper.run_paper(mdt.study.paper.QUICK, rows="rows.csv")  # doctest: +SKIP
+    >>> files = mdt.study.paper.write_results(paper, Path("results"), "my_study.py")  # doctest: +SKIP
     """
     import matplotlib.pyplot as plt
 

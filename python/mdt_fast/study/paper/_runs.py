@@ -57,6 +57,15 @@ class Profile:
         Number of random trajectories of each length.
     variants : tuple of {"published", "paper"}
         Variants of the manifolds.
+
+    Examples
+    --------
+    >>> import mdt_fast as mdt
+    >>> mdt.study.paper.WHOLE.n_runs, mdt.study.paper.QUICK.n_runs
+    (100, 20)
+    >>> import dataclasses
+    >>> dataclasses.replace(mdt.study.paper.QUICK, n_runs=5).n_runs
+    5
     """
 
     n_runs: int
@@ -171,6 +180,13 @@ def run_paper(
     ------
     FileNotFoundError
         If no data set can be loaded.
+
+    Examples
+    --------
+    The study takes about ten minutes and needs the files of the data sets.
+
+    >>> import mdt_fast as mdt
+    >>> paper = mdt.study.paper.run_paper(mdt.study.paper.QUICK, rows="rows.csv")  # doctest: +SKIP
     """
     names, missing = _loadable()
     for name, reason in missing.items():
