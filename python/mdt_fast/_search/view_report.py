@@ -15,6 +15,7 @@ from .._fusion.view_weights import cluster_means
 from .._geometry.time import check_time, select_time
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
+from .._support.extras import require
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.tables import aligned
@@ -165,10 +166,7 @@ class ViewReport:
             With columns view, stay, alone, own, n_own, adds, score, weight, self_probability,
             n_components, n_isolated, n_present and remark.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pd = require("pandas", "to_frame")
         return pd.DataFrame({
             "view": self.names,
             "stay": self.stay,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._support.arguments import check_text
+from .._support.extras import require
 
 # Measures between 0 and 1, shown in percent.
 PERCENT = ("ami", "ari", "nmi", "acc")
@@ -120,7 +121,7 @@ class Table:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame; rows are methods, columns are (data set, "mean" or "std")."""
-        import pandas as pd
+        pd = require("pandas", "to_frame")
 
         empty = Cell(math.nan, math.nan, math.nan, math.nan, 0, 0)
         content = {
