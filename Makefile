@@ -5,6 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 INSTALLED := $(VENV)/.installed
+# Wheels are built without the editable package, which takes as long as a wheel.
+RELEASE_VENV := target/release-venv
+RELEASE_BIN := $(RELEASE_VENV)/bin
+RELEASE_TOOLS := $(RELEASE_VENV)/.installed
+# Old versions use what newer versions of their own dependencies deprecate.
+OLD_WARNINGS := DeprecationWarning PendingDeprecationWarning FutureWarning
 MINUTES ?= 30
 SEED ?= 0
 SCALE ?= 1
@@ -12,7 +18,7 @@ NOTEBOOKS ?= auto
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-rust test-python test-slow test-overflow lint bench bench-million bench-rust results format clean fuzz
-.PHONY: reliability audit docs
+.PHONY: reliability audit docs wheel licences release lint-workflows test-oldest
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -22,6 +28,12 @@ $(INSTALLED): $(RUST_SOURCES) pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(RELEASE_TOOLS): Makefile
+	test -x $(RELEASE_BIN)/python || $(PYTHON) -m venv $(RELEASE_VENV)
+	$(RELEASE_BIN)/python -m pip install --quiet --upgrade pip
+	$(RELEASE_BIN)/python -m pip install --quiet 'maturin>=1.9,<2' ziglang 'twine>=6.1' abi3audit
 	touch $@
 
 demo: $(INSTALLED) ## the main job on bundled data
@@ -37,6 +49,13 @@ test-overflow: ## the Rust tests with checks of overflow
 
 test-python: $(INSTALLED)
 	$(BIN)/python -m pytest
+
+test-oldest: ## the tests with the oldest versions that pyproject.toml allows
+	test -x target/oldest-venv/bin/python || $(PYTHON) -m venv target/oldest-venv
+	target/oldest-venv/bin/python -m pip install --quiet uv
+	target/oldest-venv/bin/python -m uv pip install --quiet --python target/oldest-venv/bin/python \
+		--resolution lowest-direct --editable '.[test]'
+	target/oldest-venv/bin/python -m pytest $(addprefix -W ignore::,$(OLD_WARNINGS))
 
 test-slow: $(INSTALLED) ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
@@ -55,6 +74,12 @@ docs: $(INSTALLED) ## the documentation site in docs/_build/html (NOTEBOOKS=forc
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	MDT_FAST_NOTEBOOKS=$(NOTEBOOKS) $(BIN)/python -m sphinx -n -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 
+lint-workflows: $(RELEASE_TOOLS) ## schema and security of the workflows
+	$(RELEASE_BIN)/python -m pip install --quiet check-jsonschema zizmor
+	$(RELEASE_BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(RELEASE_BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(RELEASE_BIN)/zizmor --offline --pedantic .github
+
 fuzz: $(INSTALLED) ## random calls and changed files for MINUTES=30, from SEED=0
 	$(BIN)/python -m tests.fuzz.files --minutes $$(( $(MINUTES) / 5 + 1 )) --seed $(SEED); files=$$?; \
 	$(BIN)/python -m tests.fuzz.api --minutes $(MINUTES) --seed $(SEED) && exit $$files
@@ -66,6 +91,17 @@ audit: $(INSTALLED) ## licences, duplicates, bans and known faults of the depend
 	$(BIN)/python -m pip install --quiet pip-audit
 	command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
 	$(BIN)/python -m tests.reliability.audit
+
+wheel: $(RELEASE_TOOLS) ## wheel and sdist in dist/, checked, installed and tested (SHORT=1: no build from the sdist)
+	$(RELEASE_BIN)/python release/distributions.py $(if $(SHORT),--short)
+
+licences: ## THIRD-PARTY-LICENSES.txt, after a change of Cargo.lock
+	command -v cargo-about >/dev/null || cargo install cargo-about --locked --features cli
+	cargo about generate --locked --fail --config release/about.toml --output-file THIRD-PARTY-LICENSES.txt \
+		--manifest-path rust/bindings/Cargo.toml release/about.hbs
+
+release: $(RELEASE_TOOLS) ## set the version, date the changelog, commit and tag (VERSION=0.2.0)
+	$(RELEASE_BIN)/python release/tag.py $(VERSION)
 
 bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

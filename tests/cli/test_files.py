@@ -273,8 +273,8 @@ def test_truncated_arrays(tmp_path, X, suffix):
 @pytest.mark.parametrize(
     ("suffix", "module", "package", "extra"),
     [
-        (".csv", "pandas", "pandas", "cli"),
-        (".parquet", "pyarrow", "pyarrow", "cli"),
+        (".csv", "pandas", "pandas", "pandas"),
+        (".parquet", "pyarrow", "pyarrow", "parquet"),
         (".h5ad", "anndata.io", "anndata", "scverse"),
         (".h5mu", "anndata.io", "anndata", "scverse"),
     ],

@@ -311,5 +311,5 @@ class TestFrame:
 
     def test_without_pandas(self, ops, monkeypatch):
         monkeypatch.setitem(sys.modules, "pandas", None)
-        with pytest.raises(ImportError, match="to_frame needs pandas: pip install pandas"):
+        with pytest.raises(ImportError, match=r"to_frame needs pandas: pip install 'mdt_fast\[pandas\]'"):
             sequence_result(ops).to_frame()

@@ -162,7 +162,7 @@ class TestErrors:
         store = {"zarr": "zarr_path", "h5py": "hdf5_path", "pyarrow.parquet": "parquet_path"}[name]
         path = STORES[store](X, tmp_path)
         monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(ImportError, match=rf"X \(view 0\): needs .* pip install 'mdt_fast\[{extra}\]'"):
+        with pytest.raises(ImportError, match=rf"X \(view 0\) needs .* pip install 'mdt_fast\[{extra}\]'"):
             ViewSources.of(path)
 
     def test_what_is_no_source(self):

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._sources.dask_array import DaskSource
-from .._sources.extras import require
 from .._sources.views import ViewSources, check_block
+from .._support.extras import require
 from .._support.monitor import Monitor
 from .assigner import Assigner
 from .block import assign_block, check_time, naming_out, warn_of_blocks

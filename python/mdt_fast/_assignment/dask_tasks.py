@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, TypeVar
 
 from .._sources.dask_array import DaskSource
-from .._sources.extras import require
 from .._sources.source import RangeSource, RowSource
+from .._support.extras import require
 
 # Times that Dask runs a task again that failed, and that this module does after the loss of a worker.
 RETRIES = 2

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._sources.extras import require
+from .._support.extras import require
 from .._support.files import replacing
 
 # Shape of a row and type of each result.

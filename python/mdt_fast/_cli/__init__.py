@@ -2,13 +2,15 @@
 
 import sys
 
+from .._support.extras import require
+
 
 def main() -> None:
     """Run the command line; if click is missing, exit with the command that installs it."""
     try:
-        from .main import cli
+        require("click", "the command line")
     except ImportError as error:
-        if error.name != "click":
-            raise
-        sys.exit("mdt-fast: the command line needs click: pip install 'mdt_fast[cli]'")
+        sys.exit(f"mdt-fast: {error}")
+    from .main import cli
+
     cli(prog_name="mdt-fast")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 from xml.etree import ElementTree
 
-from .._support.plotting import require_matplotlib
+from .._support.extras import require
 from .._support.text import printable
 
 # Largest number of characters of an SVG drawing. Browsers are slow to show larger ones.
@@ -61,7 +61,7 @@ def figure_to_html(drawn: object, prefix: str, alt: str) -> str:
 
 
 def _figure_of(drawn: object) -> Any:
-    require_matplotlib("HtmlReport.figure")
+    require("matplotlib", "HtmlReport.figure")
     from matplotlib.figure import Figure
 
     # Axes of a subfigure need both steps.

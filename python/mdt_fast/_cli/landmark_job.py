@@ -14,10 +14,10 @@ import numpy as np
 from .._assignment.assign import assign_rows
 from .._assignment.landmarks import ROWS, choose_landmarks
 from .._estimators.mdt import MDT, MDTClustering
-from .._sources.extras import require
 from .._sources.files import open_file
 from .._sources.views import ViewSources
 from .._support.arguments import check_generator, check_integer
+from .._support.extras import require
 from .._support.files import replace_file
 from .._support.monitor import watch
 from .console import Console

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .._support.plotting import require_matplotlib
+from .._support.extras import require
 
 
 def prepare_pictures(needed_by: str) -> None:
@@ -11,7 +11,7 @@ def prepare_pictures(needed_by: str) -> None:
 
     A missing matplotlib raises ImportError before the computation.
     """
-    require_matplotlib(needed_by)
+    require("matplotlib", needed_by)
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -7,7 +7,6 @@ of the file that the job left out have no cluster, coordinates of NaN and no edg
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from scipy import sparse
 
 from .._estimators.pipeline import graph_of
 from .._search.strategies import make_strategy
+from .._support.extras import require_installed
 from .readers.hdf5 import elements_of
 from .readers.request import FileError
 
@@ -60,8 +60,10 @@ class WriteBack:
         if not target.parent.is_dir():
             raise FileError(f"--write: expected a folder that exists, got {target.parent}")
         needed = "mudata" if source.suffix.lower() == ".h5mu" else "anndata"
-        if importlib.util.find_spec(needed) is None:
-            raise FileError(f"--write: writing {source.suffix} needs {needed}: pip install 'mdt_fast[scverse]'")
+        try:
+            require_installed(needed, f"--write: writing {source.suffix}")
+        except ImportError as error:
+            raise FileError(str(error)) from error
         return cls(source, target)
 
     def write(self, path: Path, job: Job, outcome: Outcome) -> None:

@@ -22,6 +22,7 @@ from scipy import sparse
 from .._fusion.fused_graph import FusedGraph
 from .._support.arguments import RandomStateLike, check_integer, check_number
 from .._support.csr import check_arrays
+from .._support.extras import require
 from .._support.seed import check_seed
 
 # Iterations of the algorithm; further ones rarely change anything.
@@ -78,21 +79,13 @@ def leiden(
     >>> mdt.leiden(mdt.fused_graph(ops))[:6]
     array([0, 1, 0, 2, 1, 1], dtype=int32)
     """
-    require_igraph("leiden")
+    require("igraph", "leiden")
     adjacency = _check_graph(graph)
     density, seed = check_number("resolution", resolution), check_seed(random_state)
     network = _network(adjacency)
     if n_clusters is None:
         return _communities(network, density, seed)
     return _search(network, check_integer("n_clusters", n_clusters, minimum=1, maximum=adjacency.shape[0]), seed)
-
-
-def require_igraph(name: str) -> None:
-    """Raise ImportError for the function `name` if igraph is missing."""
-    try:
-        import igraph  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"{name} needs igraph: pip install 'mdt_fast[leiden]'") from error
 
 
 def _check_graph(graph: Any) -> sparse.csr_array:

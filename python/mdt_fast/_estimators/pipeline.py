@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._clusters.labels import Labelling, choose_labels
-from .._clusters.leiden import leiden, require_igraph
+from .._clusters.leiden import leiden
 from .._clusters.n_clusters import select_n_clusters
 from .._fusion.base_weights import default_weights, walk_of_views, weights_of_trajectories
 from .._fusion.fused_graph import FusedGraph, fused_graph
@@ -26,6 +26,7 @@ from .._search.search import watched_search
 from .._search.strategies import make_strategy
 from .._search.strategies.fixed import Given, Mean
 from .._support.arguments import LARGEST_STEPS, check_integer, check_number, is_integer
+from .._support.extras import require
 from .._support.monitor import Monitor
 from .._support.warnings import OperatorWarning
 from ..quality import information
@@ -112,7 +113,7 @@ def fit_operators(ops: OperatorSet, how: FitSettings, monitor: Monitor, observe:
     by_graph = how.with_labels and how.n_clusters is None
     is_searched = strategy.finds_trajectory
     if by_graph:
-        require_igraph("n_clusters=None")
+        require("igraph", "n_clusters=None")
         check_number("resolution", how.resolution)
         strategy = strategy if is_searched else Mean()
         scoring = replace(scoring, quality="contrastive" if strategy.compares else None, features=None)

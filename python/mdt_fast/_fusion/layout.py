@@ -21,7 +21,6 @@ Cost: some hundred passes over the edges, on one thread; t-SNE takes four to nin
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from collections.abc import Callable
 from typing import TypeAlias
@@ -34,6 +33,7 @@ from scipy.sparse.csgraph import connected_components
 from .._geometry.embedding import embed
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike, check_choice
+from .._support.extras import is_installed, require_installed
 from .._support.seed import check_seed
 from .._support.warnings import ConvergenceWarning, OperatorWarning
 from .arrangement import arrange, on_a_grid
@@ -132,11 +132,10 @@ def layout(graph: FusedGraph, *, method: str = "auto", random_state: RandomState
 def resolve_method(method: str) -> str:
     """Return the method that "auto" stands for; raise ImportError if it is not installed."""
     check_choice("method", method, ["auto", *_METHODS])
-    is_installed = importlib.util.find_spec("umap") is not None
-    if method == "umap" and not is_installed:
-        raise ImportError("layout with method='umap' needs umap-learn: pip install 'mdt_fast[umap]'")
     if method == "auto":
-        return "umap" if is_installed else "tsne"
+        return "umap" if is_installed("umap") else "tsne"
+    if method == "umap":
+        require_installed("umap", "layout with method='umap'")
     return method
 
 

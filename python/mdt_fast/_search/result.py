@@ -14,6 +14,7 @@ from .._clusters.agreement import Agreement
 from .._operators.operator_set import OperatorSet
 from .._operators.trajectory import Trajectory
 from .._support.arguments import check_path
+from .._support.extras import require
 from .._support.files import replace_file
 from .._support.plotting import draw
 from .._support.reading import SizeLimitError, read_json
@@ -176,10 +177,7 @@ class SearchResult:
         1      -1      1          1
         2       0      2        0-0
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pd = require("pandas", "to_frame")
         columns: dict[str, Any] = {"node": np.arange(self.n_evaluations)}
         columns.update((str(name), self.history[name]) for name in HISTORY_DTYPE.names or ())
         columns["trajectory"] = [sequence_text(c) if isinstance(c, tuple) else "weights" for c in self.candidates]

@@ -15,6 +15,7 @@ from .._fusion.view_weights import cluster_means
 from .._geometry.time import check_time, select_time
 from .._operators.operator_set import OperatorSet
 from .._support.arguments import RandomStateLike
+from .._support.extras import require
 from .._support.plotting import draw
 from .._support.seed import check_seed
 from .._support.tables import aligned
@@ -184,10 +185,7 @@ class ViewReport:
         >>> mdt.view_report(ops, 3).to_frame().shape[0]
         2
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pd = require("pandas", "to_frame")
         return pd.DataFrame({
             "view": self.names,
             "stay": self.stay,

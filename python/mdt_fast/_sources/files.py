@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .extras import require
+from .._support.extras import require
 from .parquet import ParquetSource
 from .sliced import SlicedSource
 from .source import RangeSource

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .extras import require
+from .._support.extras import require
 from .source import RangeSource
 
 

@@ -16,9 +16,9 @@ from scipy import sparse
 
 from .._assignment.dask_tasks import RETRIES, Read, Task, check_client, completed, far_rows, is_far
 from .._graphs.views import Matrix, read_matrix
-from .._sources.extras import require
 from .._sources.source import RowSource
 from .._sources.views import ViewSources, check_block
+from .._support.extras import require
 from .._support.monitor import Monitor
 from .place import Place
 

@@ -3,13 +3,7 @@
 import importlib
 from typing import Any
 
-
-def require_matplotlib(name: str) -> None:
-    """Raise ImportError for the function `name` if matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(f"{name} needs matplotlib: pip install 'mdt_fast[plot]'") from error
+from .extras import require
 
 
 def draw(plot: str, *args: Any, needed_by: str, **options: Any) -> Any:
@@ -17,5 +11,5 @@ def draw(plot: str, *args: Any, needed_by: str, **options: Any) -> Any:
 
     The module is imported by name when it is needed. A static import would close a cycle.
     """
-    require_matplotlib(needed_by)
+    require("matplotlib", needed_by)
     return getattr(importlib.import_module("mdt_fast.plot"), plot)(*args, **options)

@@ -1,11 +1,11 @@
 """Olivetti faces in two views: the pixels, and histograms of oriented gradients."""
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from .._support.arguments import check_flag
+from .._support.extras import require
 from ._bunch import make_bunch
 from ._files import download_folder, locate, may_download
 from ._prepare import principal_components, scale_columns, scale_rows
@@ -87,12 +87,6 @@ def _read_faces(data_home: DataHome, download_if_missing: bool) -> tuple[Any, An
 
 def oriented_gradients(images: FloatArray) -> FloatArray:
     """Return HOG features of each image at 32 x 32, with the default parameters of scikit-image."""
-    try:
-        # Imported as modules of type Any, because mypy refuses calls of untyped functions.
-        feature: Any = import_module("skimage.feature")
-        transform: Any = import_module("skimage.transform")
-    except ImportError as error:
-        raise ImportError("HOG features need scikit-image: pip install mdt_fast[datasets]") from error
-
+    feature, transform = require("skimage.feature", "the HOG view"), require("skimage.transform", "the HOG view")
     features: FloatArray = np.array([feature.hog(transform.resize(image, (HOG_SIDE, HOG_SIDE))) for image in images])
     return features

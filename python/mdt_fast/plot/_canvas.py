@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from .._support.plotting import require_matplotlib
+from .._support.extras import require
 
 
 def axes_for(name: str, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:
     """Return `ax` after a check of its projection, or, if it is None, axes of a new figure."""
-    require_matplotlib(name)
+    require("matplotlib", name)
     from matplotlib.axes import Axes
 
     projection = "3d" if solid else "rectilinear"

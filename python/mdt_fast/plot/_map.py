@@ -9,7 +9,7 @@ from .._fusion.fused_graph import FusedGraph
 from .._fusion.layout import layout
 from .._graphs.readable import read_array
 from .._support.arguments import RandomStateLike, check_flag
-from .._support.plotting import require_matplotlib
+from .._support.extras import require
 from ._canvas import shortened
 from ._embedding import classes_of, draw_points
 
@@ -80,7 +80,7 @@ def map(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '1', '2']
     """
-    require_matplotlib("plot.map")
+    require("matplotlib", "plot.map")
     writes_names = check_flag("names", names)
     points, labels = _read(source, labels, method, random_state)
     ax = draw_points("plot.map", points, labels, legend, title, ax, scatter)

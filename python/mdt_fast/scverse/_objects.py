@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._graphs.modalities import is_multimodal
 from .._support.arguments import check_flag, check_integer, first_true, is_integer
+from .._support.extras import require
 
 # Names that a message lists.
 _MOST_NAMES = 20
@@ -22,11 +23,7 @@ def check_data(data: Any, argument: str = "data") -> None:
         if getattr(data, "axis", 0) != 0:
             raise ValueError(f"{argument}: expected modalities that share cells (axis 0), got axis {data.axis}")
         return
-    try:
-        from anndata import AnnData
-    except ImportError as error:
-        raise ImportError("mdt_fast.scverse needs anndata: pip install 'mdt_fast[scverse]'") from error
-    if not isinstance(data, AnnData):
+    if not isinstance(data, require("anndata", "mdt_fast.scverse").AnnData):
         hint = "; mudata.MuData({...}) joins AnnData objects by their cells" if isinstance(data, dict) else ""
         raise TypeError(f"{argument}: expected an AnnData or a MuData, got {type(data).__name__}{hint}")
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._support.arguments import RandomStateLike, check_choice, check_integer, check_path, check_text
+from .._support.extras import require
 from .._support.files import replace_file
 from .._support.progress import TaskProgress
 from .._support.seed import check_seed
@@ -234,7 +235,7 @@ class Study:
         >>> study.to_frame().shape[0]
         4
         """
-        import pandas as pd
+        pd = require("pandas", "to_frame")
 
         return pd.DataFrame([asdict(row) for row in self.rows], columns=list(Row.__dataclass_fields__))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._support.arguments import check_text
+from .._support.extras import require
 
 # Measures between 0 and 1, shown in percent.
 PERCENT = ("ami", "ari", "nmi", "acc")
@@ -190,7 +191,7 @@ class Table:
         >>> list(table.to_frame().index)
         ['AD', 'MDT-Rand']
         """
-        import pandas as pd
+        pd = require("pandas", "to_frame")
 
         empty = Cell(math.nan, math.nan, math.nan, math.nan, 0, 0)
         content = {

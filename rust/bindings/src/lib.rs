@@ -88,7 +88,9 @@ fn cpu_features() -> Vec<&'static str> {
     found.iter().filter_map(|&(name, is_there)| is_there.then_some(name)).collect()
 }
 
-#[pymodule]
+// No object changes after its construction, the state of calls is of their thread, and what calls share (pools of
+// threads, idle memory, counters) is behind locks or atomic. tests/reliability/test_threads.py compares the results.
+#[pymodule(gil_used = false)]
 mod _core {
     use pyo3::prelude::*;
 

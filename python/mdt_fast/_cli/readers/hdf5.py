@@ -100,8 +100,8 @@ def _notes(request: Request, prefix: str, group: Any, default: str) -> list[str]
 @contextmanager
 def _open_hdf5(request: Request) -> Iterator[tuple[Any, Callable[[Any], Any]]]:
     """Open a file; yield it and the function that reads one of its elements."""
-    read = request.import_package("anndata.io", "scverse").read_elem
-    h5py = request.import_package("h5py", "scverse")
+    read = request.require("anndata.io").read_elem
+    h5py = request.require("h5py")
     with request.reading("an HDF5 file written by anndata or mudata"), h5py.File(request.path, "r") as file:
         yield file, read
 

@@ -1,6 +1,5 @@
 """The request to a reader, the contents that it returns, and the errors that it raises."""
 
-import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..._graphs.views import View, check_matrix, read_present
+from ..._support.extras import require
 from ..._support.reading import SizeLimitError, check_size
 
 PICKLE_ADVICE = "a pickle can run any code when it is read; save the views with np.savez"
@@ -99,15 +99,12 @@ class Request:
         except SizeLimitError as error:
             raise FileError(str(error)) from None
 
-    def import_package(self, module: str, extra: str) -> Any:
-        """Return a module of an optional package; `extra` is the extra that installs it."""
+    def require(self, module: str) -> Any:
+        """Return a module of an extra."""
         try:
-            return importlib.import_module(module)
+            return require(module, f"{self.path}: reading {self.suffix}")
         except ImportError as error:
-            package = module.partition(".")[0]
-            raise FileError(
-                f"{self.path}: reading {self.suffix} needs {package}: pip install 'mdt_fast[{extra}]'"
-            ) from error
+            raise FileError(str(error)) from error
 
     @contextmanager
     def reading(self, expected: str) -> Iterator[None]:

@@ -17,7 +17,7 @@ _NAME_COLUMNS = frozenset({"index", "id", "sample", "cell", "barcode", "", "unna
 
 def read_text(request: Request) -> Contents:
     """Read a table of text with a header row, separated by commas or tabs."""
-    pandas = request.import_package("pandas", "cli")
+    pandas = request.require("pandas")
     separator, others = (",", ";\t") if request.suffix.startswith(".csv") else ("\t", ";,")
     options = {"sep": separator, "encoding": "utf-8-sig", "low_memory": False}
     # Exact, as the numbers were written. The default of pandas 2.3 crashes at some long exponents.
@@ -67,8 +67,8 @@ class _Checked(io.RawIOBase):
 
 def read_parquet(request: Request) -> Contents:
     """Read a Parquet table."""
-    pandas = request.import_package("pandas", "cli")
-    request.import_package("pyarrow", "cli")
+    pandas = request.require("pandas")
+    request.require("pyarrow")
     with request.reading("a Parquet table"):
         from pyarrow import parquet
 

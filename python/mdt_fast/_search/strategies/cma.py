@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from ..._operators.draw import uniform
+from ..._support.extras import require_installed
 from ..._support.one_thread import one_thread
 from ..problem import Answer
 from .logits import LogitStrategy, weights_of
@@ -51,8 +51,7 @@ class CMA(LogitStrategy):
 
     def bind(self, ops: OperatorSet) -> Self:
         """Raise ImportError if the package `cma` is missing."""
-        if find_spec("cma") is None:
-            raise ImportError("strategy='cma' needs the package cma: pip install 'mdt_fast[cma]'")
+        require_installed("cma", "strategy='cma'")
         return self
 
     def run(self, run: SearchRun) -> Answer:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ..._support.plotting import require_matplotlib
+from ..._support.extras import require
 from ...plot._embedding import embedding
 from ._manifold import ManifoldResult
 
@@ -31,7 +31,7 @@ def draw_manifold(result: ManifoldResult) -> Any:
     -------
     matplotlib.figure.Figure
     """
-    require_matplotlib("draw_manifold")
+    require("matplotlib", "draw_manifold")
     import matplotlib.pyplot as plt
 
     cmap, meaning = _COLORS[result.manifold.kind]
