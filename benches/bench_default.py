@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 import mdt_fast as mdt
 from bench_build import peak_megabytes
 from bench_million import CLUSTERS, views_of
-from timing import print_table
+from timing import StageSeconds, print_table
 
 SIZES = (10_000, 100_000, 1_000_000)
 
@@ -25,19 +25,19 @@ SIZES = (10_000, 100_000, 1_000_000)
 def fit(n: int) -> dict[str, float]:
     """Fit, and return the seconds of the stages, the peak memory and the agreement with the true labels."""
     views, target = views_of(n)
-    stages: dict[str, float] = {}
+    stages = StageSeconds()
     first: list[float] = []
     began = time.perf_counter()
 
     def note(report: mdt.Progress) -> None:
         first.append(time.perf_counter() - began)
-        stages[report.stage] = report.stage_seconds
+        stages.note(report)
 
     model = mdt.MDTClustering(CLUSTERS, verbose=note).fit(views)
     seconds = time.perf_counter() - began
     silent = max(after - before for before, after in zip(first, [*first[1:], seconds], strict=True))
     return {
-        "n": n, "stages": stages, "total": seconds, "first": first[0], "silent": silent, "t": model.t_,
+        "n": n, "stages": stages.totals(), "total": seconds, "first": first[0], "silent": silent, "t": model.t_,
         "candidates": len(model.search_history_), "peak": peak_megabytes(),
         "ami": float(adjusted_mutual_info_score(target, model.labels_)),
     }  # fmt: skip

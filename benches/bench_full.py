@@ -23,7 +23,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 import mdt_fast as mdt
 from bench_landmarks import store_views, targets
-from timing import print_table
+from timing import StageSeconds, print_table
 
 CLUSTERS = 10
 STRATEGIES = {
@@ -39,13 +39,14 @@ def resident() -> dict[str, float]:
 
 
 class Watch:
-    """The largest resident memory of each stage, read by a thread."""
+    """The largest resident memory of each stage, read by a thread until `stop`."""
 
     def __init__(self) -> None:
         self.stage = "start"
         self.peaks: dict[str, dict[str, float]] = {}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._run)
+        self._thread.start()
 
     def _run(self) -> None:
         while not self._done.wait(0.1):
@@ -54,11 +55,8 @@ class Watch:
             old = self.peaks.setdefault(self.stage, now)
             self.peaks[self.stage] = {name: max(old[name], size) for name, size in now.items()}
 
-    def __enter__(self) -> "Watch":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """End the readings."""
         self._done.set()
         self._thread.join()
 
@@ -66,22 +64,25 @@ class Watch:
 def fit(args: argparse.Namespace) -> dict[str, object]:
     """Fit all samples; return the seconds and the peak memory of the stages."""
     views = [np.load(path, mmap_mode="r") for path in args.views]
-    stages: dict[str, float] = {}
-    with Watch() as watch:
+    stages = StageSeconds()
+    watch = Watch()
 
-        def note(report: mdt.Progress) -> None:
-            watch.stage = report.stage
-            stages[report.stage] = report.stage_seconds
-            if args.progress:
-                print(f"{report.seconds:7.0f} {report.stage} {report.detail or ''} {resident()}", file=sys.stderr)
+    def note(report: mdt.Progress) -> None:
+        watch.stage = report.stage
+        stages.note(report)
+        if args.progress:
+            print(f"{report.seconds:7.0f} {report.stage} {report.detail or ''} {resident()}", file=sys.stderr)
 
-        began = time.perf_counter()
+    began = time.perf_counter()
+    try:
         model = mdt.MDTClustering(
             CLUSTERS, strategy=STRATEGIES[args.strategy](), n_neighbors=args.neighbors, verbose=note
         ).fit(views)
-        seconds = time.perf_counter() - began
+    finally:
+        watch.stop()
+    seconds = time.perf_counter() - began
     return {
-        "stages": stages, "peaks": watch.peaks, "total": seconds, "t": model.t_,
+        "stages": stages.totals(), "peaks": watch.peaks, "total": seconds, "t": model.t_,
         "candidates": len(model.search_history_),
         "ami": float(adjusted_mutual_info_score(targets(args.samples), model.labels_)),
     }  # fmt: skip
@@ -105,8 +106,8 @@ def run(args: argparse.Namespace) -> None:
     most = [f"{max(each[name] for each in peaks.values()):.1f}" for name in ("Anon", "File", "Both")]
     rows.append(["all", f"{r['total']:.0f}", *most])
     print(
-        f"### A fit of {args.samples:,} samples, two memory-mapped views, d = 50, float32, {args.neighbors} neighbours, "
-        f"strategy {args.strategy}: t = {r['t']}, {r['candidates']} candidates, AMI {r['ami']:.4f}\n"
+        f"### A fit of {args.samples:,} samples, two memory-mapped views, d = 50, float32, {args.neighbors} neighbours,"
+        f" strategy {args.strategy}: t = {r['t']}, {r['candidates']} candidates, AMI {r['ami']:.4f}\n"
     )
     print_table(["stage", "seconds", "allocated, GB", "pages of files, GB", "resident, GB"], rows)
 

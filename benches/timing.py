@@ -4,7 +4,10 @@ import gc
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mdt_fast import Progress
 
 
 def time_in_turns(competitors: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
@@ -39,3 +42,21 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
     for row in [header, ["-" * w for w in widths], *rows]:
         print("| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |")
     print()
+
+
+class StageSeconds:
+    """The seconds of each stage of a fit, from its reports of progress; parts of a stage are added."""
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[str, str], float] = {}
+
+    def note(self, report: "Progress") -> None:
+        """Take a report. The clock of a stage starts again at each part, such as a view."""
+        self._parts[report.stage, report.detail] = report.stage_seconds
+
+    def totals(self) -> dict[str, float]:
+        """Return the seconds by stage, in the order in which they began."""
+        sums: dict[str, float] = {}
+        for (stage, _), seconds in self._parts.items():
+            sums[stage] = sums.get(stage, 0.0) + seconds
+        return sums
