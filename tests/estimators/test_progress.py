@@ -11,6 +11,7 @@ import pytest
 
 import mdt_fast as mdt
 from helpers.estimators import assert_same_fit, both, quick, views
+from mdt_fast._graphs import new_rows
 from mdt_fast.strategies import Beam
 
 # The stages of a fit whose graphs have a joint view, or none.
@@ -256,3 +257,58 @@ class TestTimeLimit:
     def test_wrong_argument(self, limit):
         with pytest.raises((TypeError, ValueError), match=r"time_limit: expected a finite number >= 0, got"):
             mdt.MDTClustering(3, time_limit=limit).fit(views())
+
+
+# An estimator, and its method for new samples.
+NEW_SAMPLES = {
+    "coordinates": (lambda **how: mdt.MDT(2, strategy="mean", t=2, **how), "transform"),
+    "centres": (lambda **how: mdt.MDTClustering(3, strategy="mean", t=2, **how), "predict"),
+    "consensus": (lambda **how: mdt.MDTClustering(3, t=2, **how), "predict"),
+    "memberships": (lambda **how: mdt.MDTClustering(3, t=2, **how), "memberships"),
+}
+
+
+class TestNewSamples:
+    @pytest.mark.parametrize("kind", NEW_SAMPLES)
+    def test_they_are_counted(self, kind, monkeypatch):
+        make, method = NEW_SAMPLES[kind]
+        model, new = make(n_neighbors=40).fit(views()), [X + 0.01 for X in views()]
+        expected = getattr(model, method)(new)
+        monkeypatch.setattr(new_rows, "_SAMPLES_PER_BATCH", 50)
+        watch = Watch()
+        model.set_params(verbose=watch)
+        np.testing.assert_array_equal(getattr(model, method)(new), expected)
+        assert watch.stages == ["new samples"]
+        n = len(new[0])
+        assert list(dict.fromkeys(report.n_done for report in watch.reports)) == [0, 50, 100, n]
+        assert {report.n_total for report in watch.reports[1:]} == {n}
+
+        def stop(report):
+            if report.n_done == 50:
+                raise RuntimeError("enough")
+
+        model.set_params(verbose=stop)
+        with pytest.raises(RuntimeError, match="enough"):
+            getattr(model, method)(new)
+        model.set_params(verbose=False)
+        np.testing.assert_array_equal(getattr(model, method)(new), expected)
+
+    def test_work_of_the_index_is_reported_and_stops(self):
+        X = blobs(30_000)[0]
+        found = mdt.embed(mdt.build_operators([X], neighbors="approx").trajectory([0]), 2)
+        new = np.concatenate([X + 0.1, X - 0.1, X + 0.2])
+        found.transform([new[:1]])
+        watch = Watch()
+        found.transform([new], progress=watch)
+        # One batch, whose search takes longer than a few intervals of the heartbeat.
+        assert len(watch.reports) > 5
+
+        def stop(report):
+            if report.stage_seconds > 0.1:
+                stopped.append(time.monotonic())
+                raise TimeoutError
+
+        stopped = []
+        with pytest.raises(TimeoutError):
+            found.transform([new], progress=stop)
+        assert time.monotonic() - stopped[0] < 1

@@ -9,7 +9,7 @@ import pytest
 SECONDS = 3
 
 INTERRUPTED = """
-import os, signal, sys, threading, time, warnings
+import os, signal, sys, tempfile, threading, time, warnings
 
 import numpy as np
 
@@ -51,6 +51,15 @@ def prepare(name):
     if name == "contrastive loss":
         ops = operators(60_000)
         return lambda: mdt.quality.contrastive_loss(ops, ops.trajectory([0, 1] * 6))
+    if name == "new samples":
+        X = rng.normal(size=(60_000, 50))
+        found = mdt.embed(mdt.build_operators([X], neighbors="approx").trajectory([0]), 2)
+        found.transform([X[:1]])
+        return lambda: found.transform([np.tile(X + 0.1, (8, 1))])
+    if name == "stored neighbours":
+        X = rng.normal(size=(100_000, 50)).astype(np.float32)
+        folder = tempfile.mkdtemp()
+        return lambda: mdt.store_neighbors(X, 15, folder + "/graph", cell_rows=50_000)
     ops = operators(30_000)
     long = mdt.strategies.Contrastive(steps=10**6, tol=0.0)
     return lambda: mdt.search(ops, None, strategy=long, t=6)
@@ -91,6 +100,8 @@ print(outcome, flush=True)
         "toarray",
         "contrastive loss",
         "contrastive search",
+        "new samples",
+        "stored neighbours",
     ],
 )
 def test_long_calls_are_interrupted(name, wait):

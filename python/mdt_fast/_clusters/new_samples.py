@@ -19,28 +19,41 @@ from scipy import sparse
 from .._fusion.base_weights import mean_weights
 from .._operators.new_samples import FunctionsOfTrajectory
 from .._operators.trajectory import Trajectory
+from .._support.monitor import Monitor, ProgressLike, watch
 
 
 def labels_at(
-    Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], *, n_jobs: int | None = None
+    Xs: Any,
+    trajectories: list[Trajectory],
+    labels: NDArray[np.int32],
+    *,
+    n_jobs: int | None = None,
+    progress: ProgressLike = False,
 ) -> NDArray[np.int32]:
     """Return the cluster of each new sample, the one with the largest membership."""
-    found = [memberships.argmax(axis=1) for memberships in _in_batches(Xs, trajectories, labels, n_jobs)]
-    return np.concatenate(found).astype(np.int32)
+    with watch(progress) as monitor, monitor.stage("new samples"):
+        batches = _in_batches(Xs, trajectories, labels, n_jobs, monitor)
+        return np.concatenate([memberships.argmax(axis=1) for memberships in batches]).astype(np.int32)
 
 
 def memberships_of(
-    Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], *, n_jobs: int | None = None
+    Xs: Any,
+    trajectories: list[Trajectory],
+    labels: NDArray[np.int32],
+    *,
+    n_jobs: int | None = None,
+    progress: ProgressLike = False,
 ) -> NDArray[np.float64]:
     """Return :func:`memberships_at` new samples given by their views, without all their transition rows at once."""
-    return np.concatenate(list(_in_batches(Xs, trajectories, labels, n_jobs)))
+    with watch(progress) as monitor, monitor.stage("new samples"):
+        return np.concatenate(list(_in_batches(Xs, trajectories, labels, n_jobs, monitor)))
 
 
 def _in_batches(
-    Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], n_jobs: int | None
+    Xs: Any, trajectories: list[Trajectory], labels: NDArray[np.int32], n_jobs: int | None, monitor: Monitor
 ) -> Iterator[NDArray[np.float64]]:
     shares = cluster_functions(trajectories, labels)
-    for rows in trajectories[0].operators._batches_of(Xs, "Xs_new", n_jobs=n_jobs):
+    for rows in trajectories[0].operators._batches_of(Xs, "Xs_new", None, n_jobs, monitor):
         yield normalized(shares.at(rows))
 
 

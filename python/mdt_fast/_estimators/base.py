@@ -220,4 +220,10 @@ class InductiveEmbedder(Embedder):
         (5, 2)
         """
         views = self._new_views(X, present)
-        return self._with_labels(self.geometry_.transform(views, n_jobs=self.n_jobs), X)
+        coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs, progress=self._shown)
+        return self._with_labels(coordinates, X)
+
+    @property
+    def _shown(self) -> Any:
+        """Where progress is shown: a flag or a callable."""
+        return self.verbose

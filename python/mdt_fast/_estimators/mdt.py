@@ -345,8 +345,8 @@ class MDT(InductiveEmbedder, SearchEstimator):
     n_jobs : int or None, default=None
         Number of threads; None or -1 is all.
     verbose : bool or callable, default=False
-        Whether a line on the standard error shows the stage of the fit and the time. A callable receives a
-        :class:`Progress` several times a second.
+        Whether a line on the standard error shows the stage of the fit and the time, and later the number of new
+        samples that are mapped. A callable receives a :class:`Progress` several times a second.
 
     Attributes
     ----------
@@ -654,10 +654,10 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         """
         views = self._new_views(X, present)
         if self._has_memberships:
-            return labels_at(
-                views, self.search_result_.trajectories, self._of_training(self.labels_), n_jobs=self.n_jobs
-            )
-        coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs)
+            labels = self._of_training(self.labels_)
+            trajectories = self.search_result_.trajectories
+            return labels_at(views, trajectories, labels, n_jobs=self.n_jobs, progress=self._shown)
+        coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs, progress=self._shown)
         return nearest_centers(coordinates, self.cluster_centers_)
 
     def memberships(self, X: Any, *, present: Any = None) -> NDArray[np.float64]:
@@ -692,7 +692,8 @@ class MDTClustering(ClusterMixin, SearchEstimator):  # type: ignore[misc]
         if not self._has_memberships:
             raise ValueError(f"strategy: expected a consensus, which has memberships, got {self.strategy!r}")
         labels = self._of_training(self.labels_)
-        return memberships_of(views, self.search_result_.trajectories, labels, n_jobs=self.n_jobs)
+        trajectories = self.search_result_.trajectories
+        return memberships_of(views, trajectories, labels, n_jobs=self.n_jobs, progress=self._shown)
 
     @property
     def _has_memberships(self) -> bool:

@@ -12,6 +12,7 @@ from .._graphs.readable import check_readable
 from .._operators.new_samples import FunctionsOfTrajectory
 from .._operators.trajectory import Trajectory
 from .._support.arguments import RandomStateLike, check_choice, check_flag, check_integer, check_number
+from .._support.monitor import ProgressLike, watch
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .._support.warnings import OperatorWarning, warn_of_residual
@@ -87,7 +88,9 @@ class Embedding:
             f"singular values {values}{more}; {self.weighting} weighting{state})"
         )
 
-    def transform(self, Xs: Any = None, *, affinities: Any = None, n_jobs: int | None = None) -> NDArray[Any]:
+    def transform(
+        self, Xs: Any = None, *, affinities: Any = None, n_jobs: int | None = None, progress: ProgressLike = False
+    ) -> NDArray[Any]:
         """Return coordinates of new samples, each independent of the others.
 
         The transition rows of a new sample are made as those of a training sample
@@ -103,6 +106,8 @@ class Embedding:
             training samples.
         n_jobs : int or None, default=None
             Number of threads; None uses the number of the operators.
+        progress : bool, callable or None, default=False
+            As in :func:`build_operators`.
 
         Returns
         -------
@@ -120,8 +125,9 @@ class Embedding:
         True
         """
         operators = self.trajectory.operators
-        batches = operators._batches_of(Xs, "Xs", affinities, n_jobs)
-        return FunctionsOfTrajectory(self.trajectory, self.functions).of(batches)
+        functions = FunctionsOfTrajectory(self.trajectory, self.functions)
+        with watch(progress) as monitor, monitor.stage("new samples"):
+            return functions.of(operators._batches_of(Xs, "Xs", affinities, n_jobs, monitor))
 
 
 def embed(

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from .. import _core
 from .._support.csr import check_arrays, to_parts, to_scipy
+from .._support.monitor import Monitor
 from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
 from .absence import borrow, fill_from, lent_rows, placed, without_zero_rows
 from .approximate import find_effort, is_search
@@ -232,10 +233,12 @@ def connect(
     joint: JointView | None,
     n_threads: int,
     argument: str = "Xs_new",
+    monitor: Monitor | None = None,
 ) -> Iterator[list[NewView]]:
     """Search the edges of new samples in each view, the joint view included, batch by batch.
 
-    Arguments are checked at the first batch. Rows do not depend on the batches.
+    Arguments are checked at the first batch. Rows do not depend on the batches. The monitor receives the number of
+    samples that are done.
     """
     given = training if joint is None else training[:-1]
     views = check_views_like(Xs_new, names[: len(given)], argument, Holes())
@@ -247,12 +250,14 @@ def connect(
         views = without_zero_rows(views, [old.metric for old in given], "absent")
     views = [view if old.scaling is None else old.scaling.apply(view) for view, old in zip(views, given, strict=True)]
     n = views[0].n_total
-    if n <= _SAMPLES_PER_BATCH:
-        yield _connect(views, training, joint, n_threads)
-        return
-    for start in range(0, n, _SAMPLES_PER_BATCH):
+    for start in range(0, max(n, 1), _SAMPLES_PER_BATCH):
         stop = min(start + _SAMPLES_PER_BATCH, n)
-        yield _connect([view.part(start, stop) for view in views], training, joint, n_threads)
+        if monitor is not None:
+            monitor.note(n_done=start, n_total=n)
+        parts = views if stop - start == n else [view.part(start, stop) for view in views]
+        yield _connect(parts, training, joint, n_threads)
+    if monitor is not None:
+        monitor.note(n_done=n)
 
 
 def _connect(

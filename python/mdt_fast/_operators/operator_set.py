@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .._graphs.joint import JointView
     from .._graphs.new_rows import TrainingView
+    from .._support.monitor import Monitor
     from .checks import CheckReport
     from .trajectory import Trajectory
 
@@ -710,7 +711,12 @@ class OperatorSet:
         return [sparse.csr_array(sparse.vstack(parts, format="csr")) for parts in zip(*batches, strict=True)]
 
     def _batches_of(
-        self, Xs_new: Any, argument: str, affinities: Any = None, n_jobs: int | None = None
+        self,
+        Xs_new: Any,
+        argument: str,
+        affinities: Any = None,
+        n_jobs: int | None = None,
+        monitor: Monitor | None = None,
     ) -> Iterator[list[sparse.csr_array]]:
         """Return the rows of :meth:`new_rows` for some new samples at a time, so that not all exist at once."""
         from .._graphs.new_rows import FarSamples, check_training, connect, normalize_affinities, transition_rows
@@ -727,7 +733,7 @@ class OperatorSet:
         # Checks that need no samples come first.
         training = check_training(self._training_views, names, argument)
         far = FarSamples()
-        for new_views in connect(Xs_new, names, training, self._joint, threads, argument):
+        for new_views in connect(Xs_new, names, training, self._joint, threads, argument, monitor):
             far.note(new_views)
             rows = transition_rows(new_views, len(self.given_names))
             yield [matrix.astype(self.dtype, copy=False) for matrix in rows]

@@ -34,11 +34,12 @@ class Progress:
     stage : str
         What is computed now: "views" (their checks), "neighbours" and "operators" (view by view), "diffusion
         time", "number of clusters", "view weights", "search", "embedding" or "labels"; with landmarks also
-        "landmarks" and "assignment". A command also has "reading".
+        "landmarks" and "assignment". New samples have the stage "new samples". A command also has "reading".
     detail : str
         The part of the stage, such as the name of a view; empty if there is none.
     n_done : int
-        Number of parts of the stage that are done: views, times, numbers of clusters, trajectories, or blocks.
+        Number of parts of the stage that are done: views, times, numbers of clusters, trajectories, blocks, or
+        new samples.
     n_total : int or None
         Upper bound of `n_done`; None if it is not known.
     n_evaluations : int
