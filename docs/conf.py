@@ -43,10 +43,13 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 # Single backticks are names of parameters and short expressions.
 default_role = "code"
+# Quotes are part of values, and blocks without a language are commands and diagrams.
+smartquotes = False
+highlight_language = "none"
 # Every reference must have a target.
 nitpicky = True
-# The benchmarks print headings of the third level. Patterns of pages may match none.
-suppress_warnings = ["myst.header", "toc.empty_glob"]
+# The benchmarks print headings of the third level.
+suppress_warnings = ["myst.header"]
 
 # Markdown and notebooks.
 myst_enable_extensions = ["colon_fence"]

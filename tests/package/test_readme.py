@@ -30,12 +30,3 @@ def test_session(path):
     mdt.baselines._registry._MAKERS.clear()
     mdt.baselines._registry._MAKERS.update(registered)
     assert report.failed == 0
-
-
-@pytest.mark.parametrize("path", [README, *sorted(DOCS.glob("*.md"))], ids=lambda path: path.name)
-def test_links_exist(path):
-    text = path.read_text(encoding="utf-8")
-    targets = [part.split(")")[0].split("#")[0] for part in text.split("](")[1:]]
-    for target in targets:
-        if not target.startswith("http"):
-            assert (path.parent / target).exists(), target
