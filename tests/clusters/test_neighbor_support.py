@@ -27,7 +27,7 @@ def densely(P, clusters, moves):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_support_of_a_matrix(rng, moves, dtype):
     n = 60
-    P = sparse.random_array((n, n), density=0.1, rng=rng, format="csr", dtype=dtype)
+    P = sparse.random_array((n, n), density=0.1, random_state=rng, format="csr", dtype=dtype)
     # Samples that only reach themselves, and samples that reach nothing.
     P = P.tolil()
     P[:3] = 0

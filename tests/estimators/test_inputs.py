@@ -272,6 +272,6 @@ def test_row_labels_of_other_types(labels):
 
 
 def test_empty_columns_change_nothing(rng):
-    X = scipy.sparse.random_array((60, 40), density=0.4, rng=rng, format="csr")
+    X = scipy.sparse.random_array((60, 40), density=0.4, random_state=rng, format="csr")
     wide = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(60, 10**6))
     assert_array_equal(mdt.MDT(2, strategy="mean").fit(wide).embedding_, mdt.MDT(2, strategy="mean").fit(X).embedding_)

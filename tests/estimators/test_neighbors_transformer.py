@@ -77,8 +77,8 @@ class TestAgainstScikitLearn:
 
     @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
     def test_sparse_samples(self, rng, metric):
-        X = sparse.random_array((150, 40), density=0.3, rng=rng, format="csr")
-        new = sparse.random_array((20, 40), density=0.3, rng=rng, format="csc")
+        X = sparse.random_array((150, 40), density=0.3, random_state=rng, format="csr")
+        new = sparse.random_array((20, 40), density=0.3, random_state=rng, format="csc")
         ours, expected = mdt.NeighborsTransformer(7, metric=metric), theirs(7, metric)
         # Exact ties of sparse rows are broken by index here and by chance there: none in these data.
         assert_same_graph(ours.fit_transform(X), expected.fit_transform(X))
@@ -87,7 +87,7 @@ class TestAgainstScikitLearn:
         assert_same_graph(ours.fit(X.toarray()).transform(new), expected.transform(new))
 
     def test_sparse_samples_by_correlation(self, rng):
-        X = sparse.random_array((60, 20), density=0.3, rng=rng, format="csr")
+        X = sparse.random_array((60, 20), density=0.3, random_state=rng, format="csr")
         ours, expected = mdt.NeighborsTransformer(7, metric="correlation"), theirs(7, "correlation")
         assert_same_graph(ours.fit_transform(X), expected.fit_transform(X.toarray()))
         assert_same_graph(ours.transform(X[:9]), expected.transform(X[:9].toarray()))

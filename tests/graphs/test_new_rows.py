@@ -138,7 +138,7 @@ class TestTrainingSamples:
     @pytest.mark.parametrize("metric", METRICS)
     @pytest.mark.parametrize("kernel", ["gaussian", "adaptive"])
     def test_sparse(self, rng, metric, kernel):
-        X = scipy.sparse.random_array((40, 30), density=0.3, format="csr", rng=rng)
+        X = scipy.sparse.random_array((40, 30), density=0.3, format="csr", random_state=rng)
         X = scipy.sparse.csr_array(X + scipy.sparse.csr_array(np.eye(40, 30)[np.arange(40) % 30]))
         ops = assert_own_rows([X], metric=metric, kernel=kernel)
         assert_same_bits(ops.new_rows([X.toarray()])[0], ops.new_rows([X])[0])

@@ -59,7 +59,7 @@ def test_samples_that_coincide(rng):
 
 
 def test_sparse_views(rng):
-    X = sparse.random_array((50, 20), density=0.3, rng=rng).tocsr()
+    X = sparse.random_array((50, 20), density=0.3, random_state=rng).tocsr()
     dense, sparse_ = (mdt.build_operators([each], n_jobs=1) for each in (X.toarray(), X))
     new = rng.random((4, 20))
     np.testing.assert_allclose(sparse_.remoteness([sparse.csr_array(new)]), dense.remoteness([new]), rtol=1e-6)

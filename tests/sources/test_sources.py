@@ -46,7 +46,7 @@ def test_chosen_rows(store, X, rng, tmp_path):
 
 @pytest.mark.parametrize("store", SPARSE_STORES)
 def test_sparse_rows_stay_sparse(store, rng, tmp_path):
-    X = sparse.random_array((N, 30), density=0.2, rng=rng, dtype=np.float32).toarray()
+    X = sparse.random_array((N, 30), density=0.2, random_state=rng, dtype=np.float32).toarray()
     views = ViewSources.of(SPARSE_STORES[store](X, tmp_path))
     blocks = [block.views[0] for block in views.blocks(33)]
     assert all(sparse.issparse(block) for block in blocks)
