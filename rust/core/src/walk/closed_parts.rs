@@ -165,7 +165,7 @@ mod tests {
             let n = 1 + stream.below(12);
             let mut graph = || -> Vec<Vec<u32>> {
                 let row = |stream: &mut Stream| {
-                    let mut row: Vec<u32> = (0..1 + stream.below(2)).map(|_| stream.below(n) as u32).collect();
+                    let mut row: Vec<u32> = (0..=stream.below(2)).map(|_| stream.below(n) as u32).collect();
                     row.sort_unstable();
                     row.dedup();
                     row
