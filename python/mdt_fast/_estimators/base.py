@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
@@ -78,6 +79,14 @@ class MultiViewEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Smallest and largest number of views.
     _n_views: ClassVar[tuple[int, float]] = (1, math.inf)
+
+    @property
+    def _shown(self) -> Any:
+        """Where progress is shown: a flag or a callable."""
+        is_flag = isinstance(self.verbose, (bool, np.bool_))
+        if not is_flag and not callable(self.verbose):
+            raise TypeError(f"verbose: expected True, False or a callable, got {self.verbose!r}")
+        return bool(self.verbose) if is_flag else self.verbose
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags by which scikit-learn chooses its checks."""
@@ -222,8 +231,3 @@ class InductiveEmbedder(Embedder):
         views = self._new_views(X, present)
         coordinates = self.geometry_.transform(views, n_jobs=self.n_jobs, progress=self._shown)
         return self._with_labels(coordinates, X)
-
-    @property
-    def _shown(self) -> Any:
-        """Where progress is shown: a flag or a callable."""
-        return self.verbose

@@ -85,14 +85,6 @@ class SearchEstimator(MultiViewEstimator):
             yield monitor
             monitor.warn_if_late(float(self.search_history_["seconds"].max()))
 
-    @property
-    def _shown(self) -> Any:
-        """Where progress is shown: a flag or a callable."""
-        is_flag = isinstance(self.verbose, (bool, np.bool_))
-        if not is_flag and not callable(self.verbose):
-            raise TypeError(f"verbose: expected True, False or a callable, got {self.verbose!r}")
-        return bool(self.verbose) if is_flag else self.verbose
-
     def _fit(
         self, X: Any, present: Any, batches: Any, monitor: Monitor, *, quality: Any, with_labels: bool = False
     ) -> Fit:

@@ -30,6 +30,17 @@ class StoredNeighbors:
         Number of cells that contain each sample.
     path : Path
         Where the table was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mdt_fast as mdt
+    >>> X, Y = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = mdt.store_neighbors(X, 5, f"{folder}/graph")
+    ...     ops = mdt.build_operators([X, Y], neighbors=[found, "auto"])
+    >>> found.recall, ops.n_samples
+    (1.0, 150)
     """
 
     indices: Any
