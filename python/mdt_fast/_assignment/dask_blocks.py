@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
@@ -187,7 +188,7 @@ class _Run:
         ]
         made = self._dask.delayed(_assign_on_worker, pure=False)(
             self._scattered(), self._shape, parts, self._labels, task.number, task.start, self._writer,
-            dask_key_name=f"mdt-assign-{task.number}-{task.n_lost}-{id(self)}",
+            dask_key_name=f"mdt-assign-{task.number}-{uuid.uuid4().hex}",
         )  # fmt: skip
         return self._client.compute(made, retries=RETRIES)
 
