@@ -15,6 +15,7 @@ from helpers.landmarks import N
 from helpers.sources import STORES, npy_path, zarr_array
 from mdt_fast._assignment import manifest as manifest_module
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -65,6 +66,17 @@ def test_the_model_is_once_in_the_graph(model, planted):
     views = [da.from_array(X, chunks=(100, -1)) for X in planted[0]]
     graph = dict(model.assign(views).labels.__dask_graph__())
     assert sum("finalize" in str(key) or "Assigner" in str(key) for key in graph) <= 1
+
+
+def test_the_names_of_views_are_part_of_a_lazy_result(model, planted):
+    """The same arrays under other names are other results, also in one graph."""
+    x, y = (da.from_array(X[:300], chunks=(100, -1)) for X in planted[0])
+    orders = [{"view 0": x, "view 1": y}, {"view 1": x, "view 0": y}]
+    together = dask.compute(*[model.assign(views).labels for views in orders], scheduler="threads")
+    for labels, views in zip(together, orders, strict=True):
+        whole = {name: view.compute() for name, view in views.items()}
+        np.testing.assert_array_equal(labels, model.assign(whole).labels)
+    assert not np.array_equal(*together)
 
 
 def test_rows_are_named_by_lazy_results(model, planted):

@@ -42,7 +42,7 @@ def lazy_assignment(assigner: Assigner, views: ViewSources) -> Assignment:
     model = dask.delayed(assigner if client is None else client.scatter(assigner, broadcast=True, hash=False))
     packed = blocks.map_blocks(
         _packed, *arrays, model=model, views=_Shape(views.names, views.is_bare), name=f"mdt-assign-{assigner.digest()}-"
-        + dask.base.tokenize(*arrays), dtype=np.float64, chunks=(sizes, (sum(widths),)), meta=np.empty((0, 0)),
+        + dask.base.tokenize(views.names, views.is_bare, *arrays), dtype=np.float64, chunks=(sizes, (sum(widths),)), meta=np.empty((0, 0)),
     )  # fmt: skip
     found, first = {}, 0
     for (name, (shape, kind)), width in zip(columns.items(), widths, strict=True):
