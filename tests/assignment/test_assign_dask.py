@@ -7,10 +7,12 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
 
+import mdt_fast as mdt
 from helpers.landmarks import N
 from helpers.sources import STORES, npy_path, zarr_array
 from mdt_fast._assignment import manifest as manifest_module
@@ -85,6 +87,20 @@ def test_rows_are_named_by_lazy_results(model, planted):
     lazy = model.assign([da.from_array(X, chunks=(10, -1)) for X in views])
     with pytest.raises(ValueError, match=r"X \(view 0\): expected finite numbers, got nan at row 731 \(block 73\)"):
         lazy.labels.compute(scheduler="threads")
+
+
+def test_threads_leave_the_state_of_warnings(model, planted):
+    """Blocks that are assigned side by side warn, and warnings are issued afterwards as before."""
+    views = [view.copy() for view in planted[0]]
+    views[0][::3] = 1e4
+    before = warnings.showwarning, list(warnings.filters)
+    for _ in range(5):
+        lazy = model.assign([da.from_array(X, chunks=(10, -1)) for X in views])
+        with pytest.warns(mdt.RemoteSamplesWarning, match="1 blocks have samples that are far"):
+            lazy.labels.compute(scheduler="threads", num_workers=8)
+        assert (warnings.showwarning, list(warnings.filters)) == before
+        with pytest.warns(UserWarning, match="later"):
+            warnings.warn("later", UserWarning, stacklevel=1)
 
 
 def test_lazy_results_on_workers(client, model, planted, expected):

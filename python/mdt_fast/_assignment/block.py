@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -10,23 +10,34 @@ from typing import Any
 from numpy.typing import NDArray
 
 from .._support.monitor import Monitor
-from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
+from .._support.warnings import OperatorWarning, RemoteSamplesWarning, noting, warn_user
 from .assigner import Assigner
 from .manifest import Manifest
 from .writers import Writer
 
 
-def assign_block(assigner: Assigner, X: Any, seen: list[str], n_jobs: int | None) -> Mapping[str, NDArray[Any]]:
-    """Return the results of a block; its warnings are added to `seen`, because their rows are those of a block."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = assigner.assign(X, n_jobs)
-    for each in caught:
-        if issubclass(each.category, (RemoteSamplesWarning, OperatorWarning)):
-            seen.append(each.category.__name__)
-        else:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return found
+def assign_block(
+    assigner: Assigner, X: Any, seen: list[str], n_jobs: int | None, number: int, start: int
+) -> Mapping[str, NDArray[Any]]:
+    """Return the results of a block, of which `start` is the first row.
+
+    Its warnings are added to `seen`, because their rows are those of the block. Errors name the row of the store.
+    """
+    with naming_rows(number, start), noting(seen, RemoteSamplesWarning, OperatorWarning):
+        return assigner.assign(X, n_jobs)
+
+
+@contextmanager
+def naming_rows(number: int, start: int) -> Iterator[None]:
+    """Replace the row of a block in the message of a ValueError by the row of the store and the block."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.search(r"\brow (\d+)\b", str(error))
+        if found is None:
+            raise
+        place = f"row {start + int(found[1])} (block {number})"
+        raise ValueError(str(error)[: found.start()] + place + str(error)[found.end() :]) from error
 
 
 def warn_of_blocks(seen: list[str]) -> None:
