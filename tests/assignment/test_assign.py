@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -250,6 +251,19 @@ class TestFaults:
         model.assign(planted[0], tmp_path / "result", block_rows=10)
         assert counted.n == 90
 
+    @pytest.mark.parametrize(("value", "error"), [
+        (0.0, "row 731 (block 73) is constant: its correlation distance is undefined"),
+        (1e308, "row 731 (block 73) is so far from the training samples"),
+    ])  # fmt: skip
+    def test_a_row_without_distances_is_named(self, value, error, planted):
+        """Errors of the search name the row of the store, not that of the block."""
+        metric = "euclidean" if value else "correlation"
+        model = mdt.MDT(3, strategy="mean", t=3, landmarks=300, metric=metric).fit(planted[0])
+        views = [view.astype(float) for view in planted[0]]
+        views[1][731] = value
+        with pytest.raises(ValueError, match=r"X \(view 1\): " + re.escape(error)):
+            model.assign(views, block_rows=10)
+
     def test_the_end_of_memory(self, model, planted, counted, expected, tmp_path):
         counted.fail_at, counted.error = 5, MemoryError
         with pytest.raises(MemoryError):
@@ -301,7 +315,10 @@ class TestFaults:
             Assigner.assign = slow
             model, views = pickle.load(open(sys.argv[1], "rb"))
             print("ready", flush=True)
-            model.assign(views, sys.argv[2], block_rows=2)
+            try:
+                model.assign(views, sys.argv[2], block_rows=2)
+            except KeyboardInterrupt:
+                print(time.monotonic(), flush=True)
         """)
         import pickle
 
@@ -313,10 +330,9 @@ class TestFaults:
                 time.sleep(1.5)
                 began = time.monotonic()
                 process.send_signal(number)
-                errors = process.communicate()[1]
-                assert time.monotonic() - began < 1
-                assert process.returncode != 0
-                assert number == signal.SIGKILL or "KeyboardInterrupt" in errors
+                ended, errors = process.communicate()
+                # Not the end of the process, which takes seconds on a busy machine.
+                assert number == signal.SIGKILL or float(ended) - began < 1, errors
         done = json.loads((tmp_path / "result.manifest.json").read_text())["done"]
         assert 10 < done[0][1] < 450
         model.assign(planted[0], tmp_path / "result", block_rows=2)
