@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,21 +23,23 @@ def assign_block(
 
     Its warnings are added to `seen`, because their rows are those of the block. Errors name the row of the store.
     """
-    with naming_rows(number, start), noting(seen, RemoteSamplesWarning, OperatorWarning):
+    with (
+        naming_rows(lambda row: f"row {start + row} (block {number})"),
+        noting(seen, RemoteSamplesWarning, OperatorWarning),
+    ):
         return assigner.assign(X, n_jobs)
 
 
 @contextmanager
-def naming_rows(number: int, start: int) -> Iterator[None]:
-    """Replace the row of a block in the message of a ValueError by the row of the store and the block."""
+def naming_rows(name: Callable[[int], str]) -> Iterator[None]:
+    """Replace the row of a part in the message of a ValueError by its name among all rows."""
     try:
         yield
     except ValueError as error:
         found = re.search(r"\brow (\d+)\b", str(error))
         if found is None:
             raise
-        place = f"row {start + int(found[1])} (block {number})"
-        raise ValueError(str(error)[: found.start()] + place + str(error)[found.end() :]) from error
+        raise ValueError(str(error)[: found.start()] + name(int(found[1])) + str(error)[found.end() :]) from error
 
 
 def warn_of_blocks(seen: list[str]) -> None:
