@@ -225,16 +225,22 @@ class TestFaults:
         model.assign(planted[0], tmp_path / out, block_rows=100)
         assert_same(read_out(tmp_path / out), expected["consensus"])
 
+    def test_a_place_that_cannot_be_made(self, model, planted, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(OSError, match=r"out: expected to write to .*manifest\.json', got .*exist"):
+            model.assign(planted[0], tmp_path / "file" / "result")
+
     @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
-    def test_a_limit_of_the_file_size(self, model, planted, expected, tmp_path):
-        """The system refuses a write in the middle of a block."""
+    @pytest.mark.parametrize(("limit", "message"), [(7000, " while block 4 was written; 4 blocks are kept"), (100, "")])
+    def test_a_limit_of_the_file_size(self, limit, message, model, planted, expected, tmp_path):
+        """The system refuses a write in the middle of a block, and of the manifest."""
         import resource
 
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (7000, before[1]))
-            with pytest.raises(OSError, match=r"out: .* File too large while block 4 was written; 4 blocks are kept"):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+            with pytest.raises(OSError, match="out: .* File too large" + message):
                 model.assign(planted[0], tmp_path / "result", block_rows=100)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
