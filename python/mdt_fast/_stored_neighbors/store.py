@@ -48,7 +48,8 @@ def store_neighbors(
 
     The samples are divided into cells that overlap, neighbours are found in each cell, and the nearest of what
     the cells of a sample give are its neighbours. The table is written a block at a time. After an interruption the
-    same call goes on from what is written.
+    same call goes on from what is written. It refuses samples of another shape or precision, but does not compare their
+    values.
 
     Parameters
     ----------
