@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -224,16 +225,22 @@ class TestFaults:
         model.assign(planted[0], tmp_path / out, block_rows=100)
         assert_same(read_out(tmp_path / out), expected["consensus"])
 
+    def test_a_place_that_cannot_be_made(self, model, planted, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(OSError, match=r"out: expected to write to .*manifest\.json', got .*exist"):
+            model.assign(planted[0], tmp_path / "file" / "result")
+
     @pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
-    def test_a_limit_of_the_file_size(self, model, planted, expected, tmp_path):
-        """The system refuses a write in the middle of a block."""
+    @pytest.mark.parametrize(("limit", "message"), [(7000, " while block 4 was written; 4 blocks are kept"), (100, "")])
+    def test_a_limit_of_the_file_size(self, limit, message, model, planted, expected, tmp_path):
+        """The system refuses a write in the middle of a block, and of the manifest."""
         import resource
 
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         try:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (7000, before[1]))
-            with pytest.raises(OSError, match=r"out: .* File too large while block 4 was written; 4 blocks are kept"):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+            with pytest.raises(OSError, match="out: .* File too large" + message):
                 model.assign(planted[0], tmp_path / "result", block_rows=100)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -249,6 +256,19 @@ class TestFaults:
         assert counted.n == 73
         model.assign(planted[0], tmp_path / "result", block_rows=10)
         assert counted.n == 90
+
+    @pytest.mark.parametrize(("value", "error"), [
+        (0.0, "row 731 (block 73) is constant: its correlation distance is undefined"),
+        (1e308, "row 731 (block 73) is so far from the training samples"),
+    ])  # fmt: skip
+    def test_a_row_without_distances_is_named(self, value, error, planted):
+        """Errors of the search name the row of the store, not that of the block."""
+        metric = "euclidean" if value else "correlation"
+        model = mdt.MDT(3, strategy="mean", t=3, landmarks=300, metric=metric).fit(planted[0])
+        views = [view.astype(float) for view in planted[0]]
+        views[1][731] = value
+        with pytest.raises(ValueError, match=r"X \(view 1\): " + re.escape(error)):
+            model.assign(views, block_rows=10)
 
     def test_the_end_of_memory(self, model, planted, counted, expected, tmp_path):
         counted.fail_at, counted.error = 5, MemoryError
@@ -301,7 +321,10 @@ class TestFaults:
             Assigner.assign = slow
             model, views = pickle.load(open(sys.argv[1], "rb"))
             print("ready", flush=True)
-            model.assign(views, sys.argv[2], block_rows=2)
+            try:
+                model.assign(views, sys.argv[2], block_rows=2)
+            except KeyboardInterrupt:
+                print(time.monotonic(), flush=True)
         """)
         import pickle
 
@@ -313,10 +336,9 @@ class TestFaults:
                 time.sleep(1.5)
                 began = time.monotonic()
                 process.send_signal(number)
-                errors = process.communicate()[1]
-                assert time.monotonic() - began < 1
-                assert process.returncode != 0
-                assert number == signal.SIGKILL or "KeyboardInterrupt" in errors
+                ended, errors = process.communicate()
+                # Not the end of the process, which takes seconds on a busy machine.
+                assert number == signal.SIGKILL or float(ended) - began < 1, errors
         done = json.loads((tmp_path / "result.manifest.json").read_text())["done"]
         assert 10 < done[0][1] < 450
         model.assign(planted[0], tmp_path / "result", block_rows=2)

@@ -7,14 +7,17 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
 
+import mdt_fast as mdt
 from helpers.landmarks import N
 from helpers.sources import STORES, npy_path, zarr_array
 from mdt_fast._assignment import manifest as manifest_module
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -67,12 +70,37 @@ def test_the_model_is_once_in_the_graph(model, planted):
     assert sum("finalize" in str(key) or "Assigner" in str(key) for key in graph) <= 1
 
 
+def test_the_names_of_views_are_part_of_a_lazy_result(model, planted):
+    """The same arrays under other names are other results, also in one graph."""
+    x, y = (da.from_array(X[:300], chunks=(100, -1)) for X in planted[0])
+    orders = [{"view 0": x, "view 1": y}, {"view 1": x, "view 0": y}]
+    together = dask.compute(*[model.assign(views).labels for views in orders], scheduler="threads")
+    for labels, views in zip(together, orders, strict=True):
+        whole = {name: view.compute() for name, view in views.items()}
+        np.testing.assert_array_equal(labels, model.assign(whole).labels)
+    assert not np.array_equal(*together)
+
+
 def test_rows_are_named_by_lazy_results(model, planted):
     views = [view.copy() for view in planted[0]]
     views[0][731, 1] = np.nan
     lazy = model.assign([da.from_array(X, chunks=(10, -1)) for X in views])
     with pytest.raises(ValueError, match=r"X \(view 0\): expected finite numbers, got nan at row 731 \(block 73\)"):
         lazy.labels.compute(scheduler="threads")
+
+
+def test_threads_leave_the_state_of_warnings(model, planted):
+    """Blocks that are assigned side by side warn, and warnings are issued afterwards as before."""
+    views = [view.copy() for view in planted[0]]
+    views[0][::3] = 1e4
+    before = warnings.showwarning, list(warnings.filters)
+    for _ in range(5):
+        lazy = model.assign([da.from_array(X, chunks=(10, -1)) for X in views])
+        with pytest.warns(mdt.RemoteSamplesWarning, match="1 blocks have samples that are far"):
+            lazy.labels.compute(scheduler="threads", num_workers=8)
+        assert (warnings.showwarning, list(warnings.filters)) == before
+        with pytest.warns(UserWarning, match="later"):
+            warnings.warn("later", UserWarning, stacklevel=1)
 
 
 def test_lazy_results_on_workers(client, model, planted, expected):

@@ -73,7 +73,23 @@ def test_an_iterator_is_read_again_for_every_pass(X, tmp_path):
     np.testing.assert_array_equal(second, X[:, :2])
 
 
+def test_an_iterator_may_use_one_array_for_all_blocks(X):
+    def read():
+        block = np.empty((8, 4), dtype=X.dtype)
+        for start in range(0, N, 8):
+            block[:] = X[start : start + 8]
+            yield block
+            block[:] = 0
+
+    for rows in (3, 8, 30, N):
+        np.testing.assert_array_equal(rows_of(ViewSources.of(read), rows)[0], X)
+
+
 class TestErrors:
+    def test_a_mask_is_refused(self, X):
+        with pytest.raises(TypeError, match=r"X \(view 1\): expected an array without a mask, got a masked array"):
+            ViewSources.of([X, np.ma.masked_array(X, X > 1)])
+
     def test_views_of_different_sizes(self, X):
         with pytest.raises(
             ValueError, match=r"same number of samples in every view, got X \(a\) has 200, X \(b\) has 1"

@@ -140,6 +140,24 @@ class TestHostileRows:
         np.testing.assert_array_equal(found.indices, [[1], [0]])
         np.testing.assert_array_equal(found.distances, [[2.0], [2.0]])
 
+    @pytest.mark.parametrize("value", [1e20, -1e100])
+    def test_one_row_is_far_from_all_others(self, value, tmp_path):
+        """The others have no differences beside such a row, for example a code of missing values."""
+        X = np.random.default_rng(0).normal(size=(N, 3))
+        X[700] = value
+        assert_is_table(store(X, tmp_path / "graph"), X)
+
+    @pytest.mark.parametrize(("metric", "dtype", "largest"), [
+        ("correlation", np.float32, 1e38), ("correlation", np.float64, 1e307), ("manhattan", np.float64, 1e306),
+    ])  # fmt: skip
+    def test_sums_that_overflow(self, metric, dtype, largest, tmp_path):
+        X = np.random.default_rng(0).normal(size=(N, 4))
+        X[:500] = X[0] + 1e-3 * X[:500]
+        X = (X * (largest / np.abs(X).max())).astype(dtype)
+        found = store(X, tmp_path / "graph", metric=metric)
+        exact = mdt.nearest_neighbors(X, K, metric=metric)[1]
+        assert (found.distances <= exact[:, -1:] * (1 + 1e-9)).mean() > 0.95
+
 
 class TestUse:
     def test_operators_are_those_of_the_pair(self, points, expected):
@@ -185,6 +203,10 @@ class TestUse:
         assert (merged[-1].n_done, merged[-1].n_total) == (8, 8)
 
 
+def interrupt(*args):
+    raise KeyboardInterrupt
+
+
 # A function that is called for each part of a step, where it is looked up, and the number of its calls in all.
 STEPS = {
     "exact": (build, "nearest_in_block", 8),
@@ -227,6 +249,41 @@ class TestFaults:
             store(X, tmp_path / "graph")
         X[731] = points[731]
         assert_same(store(X, tmp_path / "graph"), expected)
+
+    @pytest.mark.parametrize(("metric", "what"), [("cosine", "all zeros"), ("correlation", "constant")])
+    @pytest.mark.parametrize("row", [2, 731])
+    def test_a_row_without_direction(self, metric, what, row, points, tmp_path):
+        """The message has its number, also if it is one of the rows that measure the recall, such as row 2."""
+        X = points.copy()
+        X[row] = 0.0
+        message = rf"^X \(view 0\): row {row} \(block {row // 170}\) is {what}: its {metric} distance is undefined"
+        with pytest.raises(ValueError, match=message):
+            store(X, tmp_path / "graph", metric=metric)
+        assert store(points, tmp_path / "graph", metric=metric).recall > 0.95
+
+    @pytest.mark.parametrize("row", [2, 5, 731])
+    def test_a_row_whose_distances_overflow(self, row, points, tmp_path):
+        X = points.astype(np.float64)
+        X[row] = 1e300
+        with pytest.raises(ValueError, match=rf"^X \(view 0\): row {row}\b.* is so far from the training samples"):
+            store(X, tmp_path / "graph")
+
+    @pytest.mark.parametrize("is_complete", [False, True])
+    def test_other_rows_are_refused(self, is_complete, points, expected, tmp_path, monkeypatch):
+        if is_complete:
+            store(points, tmp_path / "graph")
+        else:
+            with monkeypatch.context() as patch:
+                patch.setattr(build, "search_run", interrupt)
+                with pytest.raises(KeyboardInterrupt):
+                    store(points, tmp_path / "graph")
+        same = "out: expected the results of an earlier call with the same"
+        with pytest.raises(ValueError, match=f"{same} number of columns"):
+            store(points[:, :3], tmp_path / "graph")
+        with pytest.raises(ValueError, match=f"{same} precision"):
+            store(points.astype(np.float64), tmp_path / "graph")
+        # Neither the kind of the store nor an exact conversion matters.
+        assert_same(store(STORES["frame"](points, tmp_path), tmp_path / "graph"), expected)
 
     def test_a_full_disk(self, points, expected, tmp_path, monkeypatch):
         write_array = search.write_array
@@ -281,6 +338,7 @@ class TestArguments:
         ({"out": "graph.parquet"}, r"out: expected a path that ends with \.zarr, or one without ending"),
         ({"out": "graph.csv"}, r"out: expected a path that ends with"),
         ({"X": iter([np.ones((5, 2))])}, "X: expected rows that can be read more than once, got an iterator"),
+        ({"X": np.ones((9, 0)), "n_neighbors": 2}, r"X \(view 0\): expected at least 1 feature, got 0 features"),
         ({"X": np.ones((1, 2))}, "X: expected from 2 to 2,147,483,647 samples, got 1"),
     ])  # fmt: skip
     def test_values(self, how, error, points, tmp_path):

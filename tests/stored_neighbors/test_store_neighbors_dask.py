@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.sources import STORES, npy_path
-from helpers.stored_neighbors import assert_same, store
+from helpers.stored_neighbors import N, assert_same, store
 
 pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -35,6 +35,14 @@ def client(cluster):
 @pytest.mark.parametrize("kind", ["npy_path", "zarr_array", "dask_array", "fortran", "blocks_of"])
 def test_workers_do_not_change_a_bit(kind, out, client, points, expected, tmp_path):
     assert_same(store(STORES[kind](points, tmp_path), tmp_path / out, client=client), expected)
+
+
+def test_cells_that_are_cut_into_runs(client, tmp_path):
+    """Each run of a cell is a task of its own."""
+    X = np.random.default_rng(0).normal(size=(N, 3))
+    X[50:1000] = 0.0
+    expected = store(X, tmp_path / "here")
+    assert_same(store(npy_path(X, tmp_path), tmp_path / "graph", client=client), expected)
 
 
 def close_gate(gate):

@@ -108,7 +108,7 @@ def _assign_here(
     for block in views.blocks(rows, lambda number: number not in done):
         n_rows += block.n_rows
         if block.views is not None:
-            found = assign_block(assigner, views.as_given(block.views), seen, n_jobs)
+            found = assign_block(assigner, views.as_given(block.views), seen, n_jobs, block.number, block.start)
             with naming_out(writer, manifest, block.number):
                 writer.write(block.start, found)
                 if manifest is not None:

@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from numpy.typing import NDArray
 
 from .._support.monitor import Monitor
-from .._support.warnings import OperatorWarning, RemoteSamplesWarning, warn_user
+from .._support.warnings import OperatorWarning, RemoteSamplesWarning, noting, warn_user
 from .assigner import Assigner
 from .manifest import Manifest
 from .writers import Writer
 
 
-def assign_block(assigner: Assigner, X: Any, seen: list[str], n_jobs: int | None) -> Mapping[str, NDArray[Any]]:
-    """Return the results of a block; its warnings are added to `seen`, because their rows are those of a block."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = assigner.assign(X, n_jobs)
-    for each in caught:
-        if issubclass(each.category, (RemoteSamplesWarning, OperatorWarning)):
-            seen.append(each.category.__name__)
-        else:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return found
+def assign_block(
+    assigner: Assigner, X: Any, seen: list[str], n_jobs: int | None, number: int, start: int
+) -> Mapping[str, NDArray[Any]]:
+    """Return the results of a block, of which `start` is the first row.
+
+    Its warnings are added to `seen`, because their rows are those of the block. Errors name the row of the store.
+    """
+    with (
+        naming_rows(lambda row: f"row {start + row} (block {number})"),
+        noting(seen, RemoteSamplesWarning, OperatorWarning),
+    ):
+        return assigner.assign(X, n_jobs)
+
+
+@contextmanager
+def naming_rows(name: Callable[[int], str]) -> Iterator[None]:
+    """Replace the row of a part in the message of a ValueError by its name among all rows."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.search(r"\brow (\d+)\b", str(error))
+        if found is None:
+            raise
+        raise ValueError(str(error)[: found.start()] + name(int(found[1])) + str(error)[found.end() :]) from error
 
 
 def warn_of_blocks(seen: list[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
@@ -39,9 +40,10 @@ def lazy_assignment(assigner: Assigner, views: ViewSources) -> Assignment:
     client = _client_of_this_process()
     # One object of the graph either way, so that no task has a copy of the model.
     model = dask.delayed(assigner if client is None else client.scatter(assigner, broadcast=True, hash=False))
+    token = dask.base.tokenize(views.names, views.is_bare, *arrays)
     packed = blocks.map_blocks(
-        _packed, *arrays, model=model, views=_Shape(views.names, views.is_bare), name=f"mdt-assign-{assigner.digest()}-"
-        + dask.base.tokenize(*arrays), dtype=np.float64, chunks=(sizes, (sum(widths),)), meta=np.empty((0, 0)),
+        _packed, *arrays, model=model, views=_Shape(views.names, views.is_bare), dtype=np.float64,
+        name=f"mdt-assign-{assigner.digest()}-{token}", chunks=(sizes, (sum(widths),)), meta=np.empty((0, 0)),
     )  # fmt: skip
     found, first = {}, 0
     for (name, (shape, kind)), width in zip(columns.items(), widths, strict=True):
@@ -66,11 +68,11 @@ def _packed(*parts: Any, model: Assigner, views: _Shape, block_info: Any = None)
     """Return all results of a block side by side; double precision holds labels and single precision exactly."""
     number, start = 0, 0
     if block_info:
-        number, start = block_info[0]["chunk-location"][0], block_info[0]["array-location"][0][0]
+        number, start = int(block_info[0]["chunk-location"][0]), int(block_info[0]["array-location"][0][0])
     names = views.names or [f"view {v}" for v in range(len(parts))]
-    check_block(list(parts), [f"X ({name})" for name in names], number, int(start))
+    check_block(list(parts), [f"X ({name})" for name in names], number, start)
     seen: list[str] = []
-    found = assign_block(model, views.as_given(list(parts)), seen, 1)
+    found = assign_block(model, views.as_given(list(parts)), seen, 1, number, start)
     warn_of_blocks(seen)
     return np.column_stack([np.asarray(each, dtype=np.float64) for each in found.values()])
 
@@ -187,7 +189,7 @@ class _Run:
         ]
         made = self._dask.delayed(_assign_on_worker, pure=False)(
             self._scattered(), self._shape, parts, self._labels, task.number, task.start, self._writer,
-            dask_key_name=f"mdt-assign-{task.number}-{task.n_lost}-{id(self)}",
+            dask_key_name=f"mdt-assign-{task.number}-{uuid.uuid4().hex}",
         )  # fmt: skip
         return self._client.compute(made, retries=RETRIES)
 
@@ -199,7 +201,7 @@ def _assign_on_worker(
     read = [part() if isinstance(part, Read) else part for part in parts]
     check_block(read, labels, number, start)
     seen: list[str] = []
-    found = assign_block(model, shape.as_given(read), seen, 1)
+    found = assign_block(model, shape.as_given(read), seen, 1, number, start)
     if writer is None:
         return found, seen
     writer.write(start, found)

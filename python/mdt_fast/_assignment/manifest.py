@@ -82,15 +82,26 @@ class Manifest:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Hold the lock of the file, and write it at the end, also after an error."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._naming():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         with locked(self.path, _PATIENCE):
             try:
-                self.write()
+                with self._naming():
+                    self.write()
                 yield
             finally:
                 # A full disk has room for the file of before.
                 with suppress(OSError):
                     self.write()
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Name the argument in an error of the file system, before anything is written."""
+        try:
+            yield
+        except OSError as error:
+            got = f"out: expected to write to {os.fspath(self.path)!r}, got {error.strerror or error}"
+            raise type(error)(error.errno, got) from error
 
     def _read(self, out: Path) -> None:
         refusal = f"out: expected the manifest of an earlier call, got a damaged or different file: {self.path}"

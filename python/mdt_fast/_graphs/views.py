@@ -309,7 +309,7 @@ def read_matrix(X: Any, name: str) -> Matrix:
         if X.ndim != 2:
             raise ValueError(f"{name}: expected a 2-D matrix (samples, features), got {X.ndim}-D")
         check_arrays(X, name)
-        rows = sparse.csr_array(X, dtype=_float_type(X.dtype))
+        rows = sparse.csr_array(X, dtype=float_type(X.dtype))
         if not rows.has_canonical_format:
             # On a copy: the caller's matrix is not changed.
             rows = rows.copy()
@@ -321,7 +321,7 @@ def read_matrix(X: Any, name: str) -> Matrix:
         hint = "; a single feature is X.reshape(-1, 1)" if array.ndim == 1 else ""
         raise ValueError(f"{name}: expected a 2-D array (samples, features), got {array.ndim}-D{hint}")
     shared = array
-    array = np.require(array, _float_type(array.dtype), ["C", "A"])
+    array = np.require(array, float_type(array.dtype), ["C", "A"])
     return array if array is shared else freeze(array)
 
 
@@ -381,7 +381,8 @@ def _nullable_columns(frame: Any, array: NDArray[Any]) -> NDArray[Any]:
         return array
 
 
-def _float_type(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
+def float_type(dtype: np.dtype[Any]) -> type[np.float32] | type[np.float64]:
+    """Return the precision in which numbers of a type are read."""
     return np.float32 if dtype in (np.float32, np.float16) else np.float64
 
 

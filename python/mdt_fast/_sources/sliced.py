@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from .._graphs.readable import has_columns
+from .._graphs.views import refuse_mask
 from .._support.warnings import ViewWarning, warn_user
 from .source import RangeSource, check_matrix_shape
 
@@ -16,6 +17,7 @@ class SlicedSource(RangeSource):
     """An array of which ``X[start:stop]`` are some rows, in memory or not."""
 
     def __init__(self, X: Any, label: str) -> None:
+        refuse_mask(X, label)
         self._rows = X.iloc if has_columns(X) and hasattr(X, "iloc") else X
         self.label = label
         self.n_rows, self.n_columns = check_matrix_shape(tuple(X.shape), label)

@@ -45,7 +45,8 @@ class StreamedSource(RowSource):
             elif columns != self.n_columns:
                 raise ValueError(f"{label}: expected {self.n_columns} columns, as in block 0, got {columns}")
             if matrix.shape[0]:
-                yield matrix
+                # Copied, because an iterator may use the same memory for its next block.
+                yield matrix.copy()
 
 
 def _stack(blocks: list[Any]) -> Any:

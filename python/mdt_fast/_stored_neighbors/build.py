@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._assignment.block import naming_out
+from .._assignment.block import naming_out, naming_rows
 from .._assignment.landmarks import choose_landmarks
 from .._assignment.manifest import Manifest
 from .._assignment.writers import Writer
 from .._graphs.views import Matrix
 from .._support.monitor import Monitor
 from .._support.warnings import ViewWarning, warn_user
-from .cells import Cells, choose_cells
+from .cells import Cells, check_directions, choose_cells
 from .exact import ExactNeighbors, nearest_in_block
 from .merge import merge_block
 from .parts import lone_rows, sizes_of_cells, write_block
-from .place import Place, read_array, write_array
+from .place import Place, read_array, records, write_array
 from .run import Call, Runner, dense
 from .search import n_runs, search_run
 from .settings import Settings
@@ -87,8 +87,11 @@ class Build:
         return choose_landmarks(self._run.views, min(_QUERIES, n), "uniform", self._generator, self._monitor)
 
     def _take(self, rows: NDArray[np.intp]) -> Matrix:
-        (features,) = self._run.views.take(rows, self._run.block_rows)
-        return dense(features, self._run.source.label)
+        (given,) = self._run.views.take(rows, self._run.block_rows)
+        features = dense(given, self._run.source.label)
+        numbers = rows // self._run.block_rows
+        check_directions(features, self._settings.metric, self._run.source.label, rows, numbers)
+        return features
 
     def _exact(self, rows: NDArray[np.intp], path: Path, name: str, detail: str) -> ExactNeighbors:
         """Return the exact neighbours of some rows; what a file has of them is not searched again."""
@@ -97,7 +100,7 @@ class Build:
             found = ExactNeighbors.load(path)
         else:
             features = self._take(rows)
-            write_array(queries, features)
+            write_array(queries, records(row=rows, features=features))
             found = ExactNeighbors(rows, self._settings.n_neighbors, features.shape[1], features.dtype)
         left = [block for block in range(self._run.n_blocks) if block not in found.done]
         try:
@@ -133,7 +136,7 @@ class Build:
         wanted = np.clip(_SAMPLE_PER_CELL * n * 2 // self._settings.cell_rows, _SMALLEST_SAMPLE, _LARGEST_SAMPLE)
         sample = choose_landmarks(views, min(int(wanted), n), "uniform", self._generator, self._monitor)
         with self._monitor.stage("neighbours", detail="cells"):
-            queries = read_array(self._place.path / "queries.npy")
+            queries = read_array(self._place.path / "queries.npy")["features"]
             cells = choose_cells(self._take(sample), queries, exact.features, n, self._settings, self._n_threads)
         cells.save(self._place.cells)
         return cells
@@ -150,13 +153,12 @@ class Build:
     def _merge(self) -> None:
         """Write the blocks of the table that are not written."""
         run, done = self._run, self._manifest.done
-        writer = self._writer if self._writer.is_shared else None
         calls = [
             Call(block, f"merge block {block} (rows {start} to {stop - 1})", _merge_block, arguments)
             for block in range(run.n_blocks)
             if block not in done
             for start, stop in [run.bounds(block)]
-            for arguments in [(self._place, writer, block, start, stop, self._settings)]
+            for arguments in [(self._place, self._writer, block, start, stop, self._settings)]
         ]
         for block, _ in run.over("merge", calls):
             self._manifest.add(block)
@@ -174,11 +176,13 @@ class Build:
 def _nearest_in_block(
     queries: Path, k: int, metric: str, number: int, start: int, rows: Matrix, label: str, n_threads: int
 ) -> Any:
-    return nearest_in_block(read_array(queries), rows, start, k, metric, label, n_threads)
+    check_directions(rows, metric, label, start + np.arange(len(rows)), np.full(len(rows), number))
+    return nearest_in_block(read_array(queries), rows, start, k, metric, n_threads)
 
 
 def _write_block(place: Place, number: int, start: int, rows: Matrix, label: str, n_threads: int) -> None:
-    write_block(place, number, start, rows, n_threads)
+    with naming_rows(lambda row: f"row {start + row} (block {number})"):
+        write_block(place, number, start, rows, n_threads)
 
 
 def _merge_block(

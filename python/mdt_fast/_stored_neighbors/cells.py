@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from .._clusters.k_means import k_means
 from .._graphs.cross import nearest_of_new
+from .._graphs.presence import is_zero_row
 from .._graphs.views import Matrix, View
+from .._support.arguments import first_true
 from .._support.files import replacing
 from .settings import Settings
 
@@ -140,7 +142,12 @@ def _k_means(rows: Matrix, n_clusters: int, seed: int, n_threads: int) -> NDArra
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= n_clusters:
         return np.asarray(distinct, dtype=np.float64)
-    found = k_means(rows, n_clusters, n_init=1, max_iter=_MAX_ITER, random_state=seed, n_jobs=n_threads)
+    try:
+        found = k_means(rows, n_clusters, n_init=1, max_iter=_MAX_ITER, random_state=seed, n_jobs=n_threads)
+    except ValueError:
+        # Rows that a few far ones leave without differences, or whose squared distances leave the range of a double.
+        chosen = np.random.default_rng(seed).choice(len(distinct), n_clusters, replace=False)
+        return np.asarray(distinct[np.sort(chosen)], dtype=np.float64)
     return np.asarray(found.centers)
 
 
@@ -148,8 +155,24 @@ def positions(X: Matrix, metric: str) -> Matrix:
     """Return rows whose Euclidean distances have the order of the metric; of the manhattan distance, nearly."""
     if metric not in ("cosine", "correlation"):
         return X
-    rows = X - X.mean(axis=1, keepdims=True) if metric == "correlation" else X
-    # Divided by the largest number first, so that squares neither overflow nor vanish.
-    rows = rows / np.maximum(np.abs(rows).max(axis=1, keepdims=True), np.finfo(rows.dtype).tiny)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.maximum(lengths, np.finfo(rows.dtype).tiny))
+    # Divided by the largest number first, so that sums and squares neither overflow nor vanish.
+    rows = _divided(X, np.abs(X).max(axis=1, keepdims=True))
+    if metric == "correlation":
+        rows -= rows.mean(axis=1, keepdims=True)
+        rows = _divided(rows, np.abs(rows).max(axis=1, keepdims=True))
+    return _divided(rows, np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def _divided(rows: Matrix, sizes: Matrix) -> Matrix:
+    return np.asarray(rows / np.maximum(sizes, np.finfo(rows.dtype).tiny))
+
+
+def check_directions(X: Matrix, metric: str, label: str, rows: NDArray[np.intp], blocks: NDArray[np.intp]) -> None:
+    """Raise ValueError for a row without cosine or correlation distance; `rows` and `blocks` are their numbers."""
+    if metric not in ("cosine", "correlation"):
+        return
+    what, bad = ("all zeros", is_zero_row(X)) if metric == "cosine" else ("constant", (X[:, :1] == X).all(axis=1))
+    if (row := first_true(bad)) is not None:
+        raise ValueError(
+            f"{label}: row {rows[row]} (block {blocks[row]}) is {what}: its {metric} distance is undefined"
+        )

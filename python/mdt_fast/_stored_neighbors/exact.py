@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._assignment.block import naming_rows
 from .._graphs.cross import nearest_of_new
 from .._graphs.views import Matrix, View
 from .._support.files import replacing
@@ -73,14 +74,16 @@ class ExactNeighbors:
         return found
 
 
-def nearest_in_block(
-    queries: Matrix, block: Matrix, start: int, k: int, metric: str, label: str, n_threads: int
-) -> Nearest:
-    """Return the k nearest rows of a block, of which `start` is the first, for some query rows."""
+def nearest_in_block(queries: NDArray[Any], block: Matrix, start: int, k: int, metric: str, n_threads: int) -> Nearest:
+    """Return the k nearest rows of a block, of which `start` is the first, for some query rows.
+
+    Queries are records of the number of a row and its features.
+    """
     # The core expects two samples.
     rows = block if len(block) > 1 else np.concatenate([block, block])
-    view = View("view 0", np.ascontiguousarray(queries), label)
+    view = View("view 0", np.ascontiguousarray(queries["features"]), "X")
     k = min(k, len(block))
-    indices, distances = nearest_of_new(rows, view, k, metric, np.float64, n_threads)
+    with naming_rows(lambda row: f"row {queries['row'][row]}"):
+        indices, distances = nearest_of_new(rows, view, k, metric, np.float64, n_threads)
     indices = np.minimum(indices, len(block) - 1)
     return indices.astype(np.int64) + start, distances, block[indices]

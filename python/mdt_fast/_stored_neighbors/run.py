@@ -7,6 +7,7 @@ are passed to the functions here.
 from __future__ import annotations
 
 import math
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -120,10 +121,11 @@ class Runner:
         delayed = require("dask", "client").delayed
 
         def submit(task: _CallTask) -> Any:
-            # Workers use one thread for a task, because a worker with several threads has several tasks.
+            # Workers use one thread for a task, because a worker with several threads has several tasks. Dask runs
+            # only one of two tasks with the same key, and a cell may have several runs.
             made = delayed(task.call.function, pure=False)(
                 *task.call.arguments, *task.parts, 1,
-                dask_key_name=f"mdt-neighbors-{detail}-{task.number}-{task.n_lost}-{id(tasks)}",
+                dask_key_name=f"mdt-neighbors-{detail}-{task.number}-{uuid.uuid4().hex}",
             )  # fmt: skip
             return self._client.compute(made, retries=RETRIES)
 

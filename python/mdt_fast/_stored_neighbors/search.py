@@ -65,11 +65,14 @@ def _of_run(
 
 def _direction(place: Place, cell: int, size: int, n_blocks: int, metric: str) -> NDArray[np.float64]:
     """Return the direction of the largest variance of a cell."""
-    mean = sum(_scaled(each, metric).sum(axis=0) for _, each in read_cell(place, n_blocks, cell)) / size
+    # Divided by the largest number, so that squares neither overflow nor vanish.
+    largest = max(float(np.abs(_scaled(each, metric)).max()) for _, each in read_cell(place, n_blocks, cell))
+    scale = largest if largest > 0 else 1.0
+    mean = sum((_scaled(each, metric) / scale).sum(axis=0) for _, each in read_cell(place, n_blocks, cell)) / size
     d = len(mean)
     covariance = np.zeros((d, d))
     for _, features in read_cell(place, n_blocks, cell):
-        centred = _scaled(features, metric) - mean
+        centred = _scaled(features, metric) / scale - mean
         covariance += centred.T @ centred
     return np.asarray(np.linalg.eigh(covariance)[1][:, -1])
 

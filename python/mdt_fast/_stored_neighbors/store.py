@@ -14,6 +14,8 @@ from .._assignment.manifest import Manifest
 from .._assignment.writers import writer_for
 from .._graphs.nearest import METRICS
 from .._graphs.stored import StoredNeighbors
+from .._graphs.views import float_type
+from .._sources.source import RangeSource, RowSource
 from .._sources.views import ViewSources
 from .._support.arguments import check_choice, check_integer, check_number, check_path
 from .._support.monitor import ProgressLike, watch
@@ -21,7 +23,7 @@ from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .build import Build
 from .place import Place
-from .run import Runner
+from .run import Runner, dense
 from .settings import Settings
 
 # Samples are numbered by int32.
@@ -46,7 +48,8 @@ def store_neighbors(
 
     The samples are divided into cells that overlap, neighbours are found in each cell, and the nearest of what
     the cells of a sample give are its neighbours. The table is written a block at a time. After an interruption the
-    same call goes on from what is written.
+    same call goes on from what is written. It refuses samples of another shape or precision, but does not compare their
+    values.
 
     Parameters
     ----------
@@ -130,11 +133,17 @@ def store_neighbors(
     assert n is not None
     if not 2 <= n <= _LARGEST:
         raise ValueError(f"X: expected from 2 to {_LARGEST:,} samples, got {n:,}")
+    source = views.sources[0]
+    if not source.n_columns:
+        raise ValueError(f"{source.label}: expected at least 1 feature, got 0 features")
     k = check_integer("n_neighbors", n_neighbors, minimum=1, maximum=n - 1)
     size = check_integer("cell_rows", cell_rows, minimum=4 * (k + 1))
     writer = writer_for(place, {"indices": ((k,), np.dtype("i4")), "distances": ((k,), np.dtype("f8"))}, n, rows)
     settings = Settings(k, metric, float(recall), size, seed)
-    identity = {"number of rows": n, "block_rows": rows, **asdict(settings)}
+    identity = {
+        "number of rows": n, "number of columns": source.n_columns, "precision": _precision(source), "block_rows": rows,
+        **asdict(settings),
+    }  # fmt: skip
     manifest = Manifest(place, identity, "neighbours")
     if manifest.n_rows is None:
         work = Place(place.with_name(f"{place.name}.work"))
@@ -145,6 +154,15 @@ def store_neighbors(
             Build(run, work, writer, manifest, settings, monitor, threads).run()
     arrays = writer.finish(n)
     return StoredNeighbors(arrays["indices"], arrays["distances"], **manifest.measured, path=place)
+
+
+def _precision(source: RowSource) -> str:
+    """Return the type of the rows that are read, on which distances depend."""
+    if source.dtype is not None:
+        return str(np.dtype(float_type(source.dtype)))
+    # Some files and data frames have one type for each column.
+    assert isinstance(source, RangeSource)
+    return str(dense(source.checked(0, 1), source.label).dtype)
 
 
 @contextmanager

@@ -2,6 +2,12 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# Categories that are noted and not issued, and the list of their names; of one thread.
+_NOTED: ContextVar[tuple[tuple[type[Warning], ...], list[str]] | None] = ContextVar("_NOTED", default=None)
 
 
 class OperatorWarning(UserWarning):
@@ -149,8 +155,26 @@ def warn_of_residual(residual: float, iterations: int, tolerance: float) -> None
     )
 
 
+@contextmanager
+def noting(seen: list[str], *categories: type[Warning]) -> Iterator[None]:
+    """Add the names of the warnings of some categories to `seen` in place of issuing them.
+
+    Only :func:`warn_user` in the same thread is affected. ``warnings.catch_warnings`` changes the state of all threads,
+    and may leave it changed if they overlap.
+    """
+    token = _NOTED.set((categories, seen))
+    try:
+        yield
+    finally:
+        _NOTED.reset(token)
+
+
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that called the package, however deep the caller is."""
+    noted = _NOTED.get()
+    if noted is not None and issubclass(category, noted[0]):
+        noted[1].append(category.__name__)
+        return
     frame, depth = sys._getframe(1), 2
     while frame.f_back is not None and _is_inner(frame.f_globals.get("__name__", "")):
         frame, depth = frame.f_back, depth + 1
