@@ -33,7 +33,7 @@ $(INSTALLED): $(RUST_SOURCES) pyproject.toml
 $(RELEASE_TOOLS): Makefile
 	test -x $(RELEASE_BIN)/python || $(PYTHON) -m venv $(RELEASE_VENV)
 	$(RELEASE_BIN)/python -m pip install --quiet --upgrade pip
-	$(RELEASE_BIN)/python -m pip install --quiet 'maturin>=1.9,<2' ziglang 'twine>=6.1' abi3audit
+	$(RELEASE_BIN)/python -m pip install --quiet 'maturin>=1.10,<2' ziglang 'twine>=6.1' abi3audit
 	touch $@
 
 demo: $(INSTALLED) ## the main job on bundled data
