@@ -100,8 +100,8 @@ licences: ## THIRD-PARTY-LICENSES.txt, after a change of Cargo.lock
 	cargo about generate --locked --fail --config release/about.toml --output-file THIRD-PARTY-LICENSES.txt \
 		--manifest-path rust/bindings/Cargo.toml release/about.hbs
 
-release: $(RELEASE_TOOLS) ## set the version, date the changelog, commit and tag (VERSION=0.2.0)
-	$(RELEASE_BIN)/python release/tag.py $(VERSION)
+release: ## set the version, date the changelog, commit and tag (VERSION=0.2.0)
+	$(PYTHON) release/tag.py $(VERSION)
 
 bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
