@@ -33,7 +33,7 @@ $(INSTALLED): $(RUST_SOURCES) pyproject.toml
 $(RELEASE_TOOLS): Makefile
 	test -x $(RELEASE_BIN)/python || $(PYTHON) -m venv $(RELEASE_VENV)
 	$(RELEASE_BIN)/python -m pip install --quiet --upgrade pip
-	$(RELEASE_BIN)/python -m pip install --quiet 'maturin>=1.9,<2' ziglang 'twine>=6.1' abi3audit
+	$(RELEASE_BIN)/python -m pip install --quiet 'maturin>=1.10,<2' ziglang 'twine>=6.1' abi3audit
 	touch $@
 
 demo: $(INSTALLED) ## the main job on bundled data
@@ -100,8 +100,8 @@ licences: ## THIRD-PARTY-LICENSES.txt, after a change of Cargo.lock
 	cargo about generate --locked --fail --config release/about.toml --output-file THIRD-PARTY-LICENSES.txt \
 		--manifest-path rust/bindings/Cargo.toml release/about.hbs
 
-release: $(RELEASE_TOOLS) ## set the version, date the changelog, commit and tag (VERSION=0.2.0)
-	$(RELEASE_BIN)/python release/tag.py $(VERSION)
+release: ## set the version, date the changelog, commit and tag (VERSION=0.2.0)
+	$(PYTHON) release/tag.py $(VERSION)
 
 bench: $(INSTALLED) ## benchmarks against peers, as ratios of one run
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'

@@ -25,19 +25,25 @@ _HEADING = "## [Unreleased]\n"
 
 
 def main(root: Path, version: str, today: datetime.date) -> None:
-    """Check everything, then change the files, commit and tag."""
+    """Check everything, then change the files, commit and tag; undo all of it if a step fails."""
     check_repository(root, version)
     texts = {name: (root / name).read_text(encoding="utf-8") for name in (*_PLACES, "CHANGELOG.md")}
     changed = {name: with_version(name, texts[name], version) for name in _PLACES}
     changed["CITATION.cff"] = with_date(changed["CITATION.cff"], today)
     changed["CHANGELOG.md"] = dated_changelog(texts["CHANGELOG.md"], version, today)
-    for name, text in changed.items():
-        (root / name).write_text(text, encoding="utf-8")
-    # The members of the workspace have their version in the lock file.
-    command(root, "cargo", "update", "--workspace", "--offline", "--quiet")
-    command(root, "git", "add", "Cargo.lock", *changed)
-    command(root, "git", "commit", "--quiet", "--message", f"release: version {version}")
-    command(root, "git", "tag", "--annotate", f"v{version}", "--message", f"Version {version}")
+    before = command(root, "git", "rev-parse", "HEAD").strip()
+    try:
+        for name, text in changed.items():
+            (root / name).write_text(text, encoding="utf-8")
+        # The members of the workspace have their version in the lock file.
+        command(root, "cargo", "update", "--workspace", "--offline", "--quiet")
+        command(root, "git", "add", "Cargo.lock", *changed)
+        command(root, "git", "commit", "--quiet", "--message", f"release: version {version}")
+        command(root, "git", "tag", "--annotate", f"v{version}", "--message", f"Version {version}")
+    except BaseException:
+        # Nothing is lost: there were no changes before.
+        command(root, "git", "reset", "--quiet", "--hard", before)
+        raise
     print(f"tagged v{version}; publish it with: git push --atomic origin main v{version}")
 
 
@@ -51,8 +57,8 @@ def check_repository(root: Path, version: str) -> None:
         sys.exit(f"VERSION: expected a new version, got {version}, which has a tag")
     if numbers(version) < numbers(current):
         sys.exit(f"VERSION: expected {current} or a later version, got {version}")
-    if branch := command(root, "git", "branch", "--show-current").strip().removeprefix("main"):
-        sys.exit(f"expected the branch main, got {branch}")
+    if (branch := command(root, "git", "branch", "--show-current").strip()) != "main":
+        sys.exit(f"expected the branch main, got {branch or 'a commit without a branch'}")
     if changes := command(root, "git", "status", "--porcelain"):
         sys.exit(f"expected no changes that are not committed, got:\n{changes}")
 
@@ -87,7 +93,8 @@ def dated_changelog(text: str, version: str, today: datetime.date) -> str:
     before, heading, after = text.partition(_HEADING)
     if not heading:
         sys.exit(f"CHANGELOG.md: expected the heading {_HEADING.strip()!r}")
-    if not re.split(r"^## ", after, maxsplit=1, flags=re.MULTILINE)[0].strip():
+    section = re.split(r"^## ", after, maxsplit=1, flags=re.MULTILINE)[0]
+    if not re.search(r"^[^#\s]", section, re.MULTILINE):
         sys.exit("CHANGELOG.md: expected changes under [Unreleased], got none")
     return f"{before}{heading}\n## [{version}] - {today}\n{after}"
 

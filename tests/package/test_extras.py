@@ -38,7 +38,7 @@ def required_by(extra):
         if package_of(requirement) == "mdt_fast":
             names = requirement.partition("[")[2].removesuffix("]").split(",")
             found = found.union(*map(required_by, names))
-        else:
+        elif ";" not in requirement:  # a requirement with a marker bounds a package that another one requires
             found.add(package_of(requirement))
     return found
 

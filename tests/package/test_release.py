@@ -93,15 +93,37 @@ class TestRelease:
             tag.main(repository, "0.3.0", TODAY)
         assert run(repository, "git", "status", "--porcelain") == ""
 
+    def test_headings_alone_are_no_changes(self, repository):
+        (repository / "CHANGELOG.md").write_text(
+            "## [Unreleased]\n\n### Added\n\n## [0.1.0]\n\n- A.\n", encoding="utf-8"
+        )
+        run(repository, "git", "commit", "--quiet", "--all", "--message", "b")
+        with pytest.raises(SystemExit, match=r"expected changes under \[Unreleased\], got none"):
+            tag.main(repository, "0.2.0", TODAY)
+
     def test_changes_that_are_not_committed(self, repository):
         (repository / "b").touch()
         with pytest.raises(SystemExit, match=r"expected no changes that are not committed, got:\n\?\? b"):
             tag.main(repository, "0.2.0", TODAY)
 
-    def test_another_branch(self, repository):
-        run(repository, "git", "switch", "--quiet", "--create", "side")
-        with pytest.raises(SystemExit, match="expected the branch main, got side"):
+    @pytest.mark.parametrize(
+        ("place", "found"), [(["--create", "mainline"], "mainline"), (["--detach"], "a commit without a branch")]
+    )
+    def test_another_branch(self, repository, place, found):
+        run(repository, "git", "switch", "--quiet", *place)
+        with pytest.raises(SystemExit, match=f"expected the branch main, got {found}"):
             tag.main(repository, "0.2.0", TODAY)
+        assert run(repository, "git", "tag") == ""
+
+    @pytest.mark.parametrize("step", ["commit", "tag"])
+    def test_a_step_that_fails_leaves_everything_as_it_was(self, repository, step):
+        run(repository, "git", "config", f"{step}.gpgsign", "true")
+        run(repository, "git", "config", "gpg.program", "/nowhere/gpg")
+        before = run(repository, "git", "log", "--format=%H")
+        with pytest.raises(SystemExit, match=f"git {step} .* ended with"):
+            tag.main(repository, "0.2.0", TODAY)
+        assert run(repository, "git", "status", "--porcelain") == run(repository, "git", "tag") == ""
+        assert run(repository, "git", "log", "--format=%H") == before
 
 
 @pytest.mark.parametrize("name", tag._PLACES)
