@@ -8,6 +8,7 @@ here.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import posixpath
 import re
@@ -59,11 +60,22 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 # "auto" executes the notebooks without outputs, "force" and "cache" all of them, "off" none.
 nb_execution_mode = os.environ.get("MDT_FAST_NOTEBOOKS", "auto")
-# Without the folder of real data, notebooks that read it keep their outputs.
+
+
+def keeps_outputs(path: Path) -> bool:
+    """Return whether a notebook is shown with the outputs that it has.
+
+    Without the folder of real data, notebooks that read it are not executed. In the mode "auto", myst-nb would execute
+    a notebook if any of its cells has no output, as cells of imports have none.
+    """
+    text = path.read_text(encoding="utf-8")
+    if "MDT_FAST_DATA" not in os.environ and "datasets.fetch_" in text:
+        return True
+    return nb_execution_mode == "auto" and any(cell.get("outputs") for cell in json.loads(text)["cells"])
+
+
 nb_execution_excludepatterns = [
-    path.relative_to(DOCS).as_posix()
-    for path in DOCS.glob("tutorials/*.ipynb")
-    if "MDT_FAST_DATA" not in os.environ and "datasets.fetch_" in path.read_text(encoding="utf-8")
+    path.relative_to(DOCS).as_posix() for path in DOCS.glob("tutorials/*.ipynb") if keeps_outputs(path)
 ]
 
 # The reference of the API.
@@ -102,7 +114,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
-html_sidebars = {"index": [], "get_started": []}
+html_sidebars = {"index": []}
 
 
 def site_target(target: str, folder: str) -> str | None:

@@ -57,20 +57,21 @@ def pictures_of(page):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "section", "n_pictures"),
+    ("strategy", "more", "n_pictures"),
     [
-        # Map by clusters, classes and weights; views, entropy, scores and agreement of each view.
-        ("consensus", "Consensus", 7),
-        # And weights, tree, scores by length.
-        ("beam", "Trajectory", 10),
+        # Map by clusters, classes, weights and confidence; views, scores and agreement of each view, entropy.
+        ("consensus", [], 8),
+        # No confidence, but weights, tree, scores by length.
+        ("beam", ["Trajectory"], 10),
     ],
 )
-def test_report_shows_the_results(clustered, one_trajectory, data, strategy, section, n_pictures):
+def test_report_shows_the_results(clustered, one_trajectory, data, strategy, more, n_pictures):
     folder = clustered.folder if strategy == "consensus" else one_trajectory
     html = read_report(folder)
     page = Page(html)
     assert page.texts("h2") == [
-        "Map", "What was run", "Views", "Diffusion time", section, "Clusters", "Each view alone, and together",
+        "Clusters", "Map", "Which views matter", "How sure the clusters are", "Each view alone, and together", *more,
+        "Diffusion time", "What was run",
     ]  # fmt: skip
     assert len(pictures_of(page)) == n_pictures
     assert page.texts("div", class_="note") == ["✓Nothing to worry about"]
@@ -79,6 +80,28 @@ def test_report_shows_the_results(clustered, one_trajectory, data, strategy, sec
     assert all(str(size) in cells for size in sizes)
     assert all(name in html for name in data.views)
     assert not outside_references(html)
+
+
+def test_result_is_first_and_parameters_are_folded(clustered, one_trajectory):
+    for folder in (clustered.folder, one_trajectory):
+        html = read_report(folder)
+        first, last = html.index("<h2>Clusters"), html.index("<h2>What was run")
+        assert first < html.index("<svg", first) < last
+        assert html.index('class="parameters"') > html.index("<summary>Parameters</summary>") > last
+        assert Page(html).texts("summary") == ["Parameters", "Views and their random walks", "Seconds of each stage"]
+        assert not re.search(r"<details[^>]*\bopen\b", html)
+
+
+def test_a_long_table_of_clusters_is_folded(run, monkeypatch):
+    monkeypatch.setattr("mdt_fast._cli.job_report._MOST_CLUSTERS", N_CLUSTERS - 1)
+    assert run("cluster", "views.npz", "-n", N_CLUSTERS, "--t", 2, "-o", "out").code == 0
+    assert Page(read_report("out")).texts("summary")[0] == f"All {N_CLUSTERS} clusters"
+
+
+def test_report_says_why_there_is_no_confidence(one_trajectory):
+    page = Page(read_report(one_trajectory))
+    assert any(text.startswith("The clusters of a single trajectory have no confidence.") for text in page.texts("p"))
+    assert "Confidence of each sample" not in captions_of(one_trajectory)
 
 
 def captions_of(folder):
@@ -91,8 +114,9 @@ def test_report_has_the_mean_weights_of_each_cluster(clustered, data):
     fitted = mdt.MDTClustering(N_CLUSTERS).fit(data.views)
     weights = fitted.fused_graph().view_weights
     for cluster, size in enumerate(np.bincount(fitted.labels_)):
-        means = weights[fitted.labels_ == cluster].mean(axis=0)
-        numbers = "".join(f"{mean:.4f}" for mean in means / means.sum())
+        own = fitted.labels_ == cluster
+        means = weights[own].mean(axis=0)
+        numbers = "".join(f"{mean:.4f}" for mean in [fitted.confidence_[own].mean(), *(means / means.sum())])
         assert f"\n{cluster}{size}{numbers}" in table
     assert "Weight of each view at each sample" in captions_of(clustered.folder)
 
@@ -118,7 +142,7 @@ def test_map_without_umap(run, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *args: None)
     assert run("embed", "views.npz", "--t", 2, "--strategy", "mean", "-o", "out").code == 0
     page = Page(read_report("out"))
-    assert page.texts("h2")[0] == "Map"
+    assert page.texts("h2")[:3] == ["Map", "Coordinates", "Which views matter"]
     assert "(t-SNE)" in captions_of("out")
     # The map, that of the weights, the diffusion time is given, the weights of the steps, the coordinates.
     assert len(pictures_of(page)) == 4

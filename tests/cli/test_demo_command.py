@@ -76,6 +76,10 @@ def test_demo_report_has_the_command(demonstrated):
     page = Page(read_report(demonstrated.folder))
     command = shlex.join(["mdt-fast", "demo", "--seed", str(DEMO_SEED), "--output", str(demonstrated.folder)])
     assert page.texts("code") == [command]
+    # The result is first, and the parameters are folded at the end.
+    assert page.texts("h2")[0] == "Map"
+    assert page.texts("h2")[-1] == "What was run"
+    assert page.texts("summary") == ["Parameters of the beam search"]
 
 
 @pytest.fixture

@@ -254,6 +254,18 @@ def test_parameters():
     assert page.texts("td") == ["10", "default", "beam", "0.1"]
 
 
+def test_folded_parts_are_closed():
+    report = HtmlReport("t")
+    with report.folded("Parameters <b>"):
+        report.parameters({"t": 3})
+    report.text("after")
+    html = report.html()
+    assert Page(html).texts("summary") == ["Parameters <b>"]
+    assert "<details>\n<summary>" in html
+    places = [html.index(text) for text in ("<details>", 'class="parameters"', "</details>", "<p>after")]
+    assert places == sorted(places)
+
+
 def test_warnings():
     report = HtmlReport("t")
     report.warnings(["a"])

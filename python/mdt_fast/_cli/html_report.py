@@ -8,7 +8,8 @@ other files.
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from html import escape
 from importlib.resources import files
@@ -44,10 +45,12 @@ class HtmlReport:
     Examples
     --------
     >>> report = HtmlReport("Digits", subtitle="Two views, ten clusters.")
-    >>> report.section("What was run")
-    >>> report.parameters({"n_clusters": 10, "strategy": "beam", "t": None})
+    >>> report.section("Methods")
     >>> report.table(["method", "AMI"], [["camera alone", 0.61], ["trajectory", 0.83]], best={"AMI": "max"})
     >>> report.warnings([])
+    >>> report.section("What was run")
+    >>> with report.folded("Parameters"):
+    ...     report.parameters({"n_clusters": 10, "strategy": "beam", "t": None})
     >>> report.save("digits.html")  # doctest: +SKIP
     """
 
@@ -73,6 +76,13 @@ class HtmlReport:
     def text(self, text: str) -> None:
         """Add a paragraph of plain text."""
         self._parts.append(f"<p>{_escape('text', text)}</p>")
+
+    @contextmanager
+    def folded(self, title: str) -> Iterator[None]:
+        """Fold the parts that are added within a `with` block; readers open them by a click on the title."""
+        self._parts.append(f"<details>\n<summary>{_escape('title', title)}</summary>")
+        yield
+        self._parts.append("</details>")
 
     def parameters(self, values: Mapping[str, object]) -> None:
         """Add one line for each name and value; None is shown as "default"."""

@@ -1,8 +1,9 @@
-"""The HTML report of a job: settings, results and figures."""
+"""The HTML report of a job: its results and figures, then its settings."""
 
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,9 @@ from .. import plot
 from .._clusters.agreement import Agreement
 from .._fusion.view_weights import cluster_means
 from .._search.search import search
-from .._search.view_report import view_report
+from .._search.view_report import ViewReport, view_report
 from .html_report import HtmlReport
-from .job_map import MOST_PANELS, draw_weights, map_of
+from .job_map import MOST_PANELS, SampleMap, draw_weights, map_of
 
 if TYPE_CHECKING:
     from .job import Job, Outcome
@@ -23,149 +24,104 @@ if TYPE_CHECKING:
 _METHODS = {"umap": "UMAP", "tsne": "t-SNE"}
 # Lower bounds of the intervals in the table of confidences.
 _FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8)
+# A longer table of clusters is folded, so that the map is not far below it.
+_MOST_CLUSTERS = 30
 
 
 def write_report(job: Job, outcome: Outcome, warnings: list[str], path: Path) -> None:
-    """Write the report of a job as one HTML file."""
-    result, data, selection = outcome.fit.result, outcome.data, outcome.fit.selection
-    kind = "Clusters" if outcome.labels is not None else "Embedding"
+    """Write the report of a job as one HTML file: what came out first, the parameters last."""
+    result, selection, labels = outcome.fit.result, outcome.fit.selection, outcome.labels
+    kind = "Clusters" if labels is not None else "Embedding"
     report = HtmlReport(
-        f"{kind} of {outcome.ops.n_samples:,} samples in {len(data.views)} views",
+        f"{kind} of {outcome.ops.n_samples:,} samples in {len(outcome.data.views)} views",
         subtitle=_subtitle(outcome),
     )
-    report.section("Map")
-    _add_map(report, job, outcome)
-    report.section("What was run")
-    report.code(job.command)
-    chosen = {} if selection is None else {"t": f"auto: {selection.t}"}
-    if outcome.resolution is not None:
-        chosen["n_clusters"] = "none"
-    report.parameters({**job.parameters(), **chosen})
-    report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
-    report.section("Views")
-    made = zip(outcome.ops.metrics, outcome.ops.scales, outcome.ops.present.sum(axis=0), strict=True)
-    views = [
-        (name, data.sources[name], int(view.shape[1]), int(n_present), metric, "no" if scale is None else scale)
-        for (name, view), (metric, scale, n_present) in zip(data.views.items(), made, strict=False)
-    ]
-    report.table(["view", "source", "columns", "samples", "metric", "scaled"], views)
-    for note in data.notes:
-        report.text(note)
-    if data.sample_counts:
-        report.table(
-            ["modality", "samples", "used", "left out"],
-            [[name, n.n_samples, n.n_used, n.n_left_out] for name, n in data.sample_counts.items()],
-            caption="Samples of each modality, and how many of them are used.",
-        )
-    report.table(
-        ["member", "stays put", "parts", "isolated", "duplicates"],
-        [
-            [m.name, m.mean_self_probability, m.n_components, m.n_isolated, m.n_duplicates]
-            for m in outcome.checked.members
-        ],
-        caption="The random walk of each member of the operator set.",
-    )
     # A single cluster says nothing about the views, nor do clusters of one sample each.
-    n_clusters = 0 if outcome.labels is None else int(outcome.labels.max()) + 1
+    n_clusters = 0 if labels is None else int(labels.max()) + 1
     has_clusters = 1 < n_clusters < outcome.ops.n_samples
-    findings = _add_views(report, job, outcome) if has_clusters else []
-    report.warnings([*warnings, *findings])
-    if selection is not None:
-        report.section("Diffusion time")
-        caption = "Entropy of the singular values over time; the knee is the diffusion time."
-        report.figure(plot.entropy(selection), caption)
-    if result.agreement is not None:
-        report.section("Consensus")
-        _add_consensus(report, outcome, result.agreement)
-    else:
-        report.section("Trajectory")
-        _add_trajectory(report, outcome)
-    if outcome.labels is not None:
+    views = _report_on_views(job, outcome) if has_clusters else None
+    report.warnings([*warnings, *([] if views is None else views.findings)])
+    placed = map_of(outcome, job.fitting.random_state)
+    if labels is not None:
         report.section("Clusters")
-        _add_clusters(report, outcome, outcome.labels)
-    else:
+        _add_clusters(report, outcome, labels)
+    report.section("Map")
+    _add_map(report, outcome, placed)
+    if labels is None:
         report.section("Coordinates")
         coordinates, classes = outcome.fit.geometry.coordinates, outcome.data.labels
         caption = "The first coordinates" + ("." if classes is None else ", coloured by the given classes.")
         report.figure(plot.embedding(coordinates, classes), caption)
+    if views is not None or outcome.sample_weights.shape[1] > 1:
+        report.section("Which views matter")
+        _add_weights(report, outcome, placed)
+        if views is not None:
+            _add_views(report, views)
+        if result.agreement is not None:
+            _add_members(report, outcome, result.agreement)
+    if labels is not None:
+        report.section("How sure the clusters are")
+        _add_confidence(report, outcome, placed)
     if has_clusters:
+        report.section("Each view alone, and together")
         _add_comparison(report, job, outcome)
+    if result.agreement is None:
+        report.section("Trajectory")
+        _add_trajectory(report, outcome)
+    if selection is not None:
+        report.section("Diffusion time")
+        caption = "Entropy of the singular values over time; the knee is the diffusion time."
+        report.figure(plot.entropy(selection), caption)
+    report.section("What was run")
+    _add_run(report, job, outcome)
     report.save(path)
 
 
 def _subtitle(outcome: Outcome) -> str:
-    result = outcome.fit.result
-    if outcome.resolution is not None and outcome.labels is not None:
-        return f"{outcome.labels.max() + 1} communities of the fused graph at resolution {outcome.resolution:g}."
+    result, labels = outcome.fit.result, outcome.labels
+    if outcome.resolution is not None and labels is not None:
+        return f"{labels.max() + 1} communities of the fused graph at resolution {outcome.resolution:g}."
     if result.trajectory is None:
-        return f"The consensus of {len(result.trajectories)} of {result.n_evaluations} random trajectories."
-    return f"The trajectory {result.trajectory!r} was found by strategy {result.strategy!r}."
+        found = f"the consensus of {len(result.trajectories)} of {result.n_evaluations} random trajectories"
+    else:
+        found = f"the trajectory {result.trajectory!r}, found by strategy {result.strategy!r}"
+    if labels is None:
+        return f"Coordinates along {found}."
+    sizes = np.bincount(labels)
+    count = "1 cluster" if len(sizes) == 1 else f"{len(sizes)} clusters of {sizes.min():,} to {sizes.max():,} samples"
+    return f"{count}, from {found}."
 
 
-def _add_views(report: HtmlReport, job: Job, outcome: Outcome) -> list[str]:
-    """Add the report on the views and return its findings."""
+def _report_on_views(job: Job, outcome: Outcome) -> ViewReport:
     result, settings = outcome.fit.result, job.fitting
-    found = view_report(
+    return view_report(
         outcome.ops,
         labels=outcome.labels,
         t=result.t or len(result.trajectories[0]),
         random_state=settings.random_state,
         n_jobs=settings.n_jobs,
     )
-    columns = [found.stay, found.alone, found.own, found.adds, found.scores, found.weights]
-    numbers = np.column_stack(columns).tolist()
-    report.table(
-        ["view", "stay", "alone", "own", "adds", "score", "weight", "own clusters", "remark"],
-        [
-            [name, *(None if math.isnan(value) else value for value in row), int(n_own), remark]
-            for name, row, n_own, remark in zip(found.names, numbers, found.n_own, found.remark, strict=True)
-        ],
-        caption="What each view knows. stay: probability above chance that a moving step stays in its cluster; alone: "
-        "AMI of the clusters of this view alone with the clusters; own: stability of its own clusters, whatever the "
-        "clusters are; adds: share of the information about the clusters that the other views lack; score: information "
-        f"of its own clusters on all views (the clusters: {found.score:.4f}); weight: suggested weight of the view; "
-        "own clusters: their number for which own is given.",
-    )
-    report.figure(plot.views(found), "The same numbers for each view.")
-    return found.findings
 
 
-def _add_consensus(report: HtmlReport, outcome: Outcome, agreement: Agreement) -> None:
-    names = outcome.ops.names
-    shares = np.mean([trajectory.weights[0] for trajectory in agreement.trajectories], axis=0)
-    report.table(
-        ["member", "mean weight"],
-        [[name, float(share)] for name, share in zip(names, shares, strict=True)],
-        caption="Mean over the combined trajectories; before the selection all members have equal mean weights.",
-    )
-    confidence = agreement.confidence
-    report.table(
-        ["confidence", "samples"],
-        [
-            [f"{low:.1f} to {low + 0.2:.1f}", int(((confidence > low) & (confidence <= low + 0.2)).sum())]
-            for low in _FIFTHS
-        ],
-        caption="The confidence of a sample is the share of its cluster that a trajectory assigns to the same cluster "
-        "as the sample, averaged over the trajectories.",
-    )
+def _add_clusters(report: HtmlReport, outcome: Outcome, labels: NDArray[np.int32]) -> None:
+    """Add the sizes of the clusters, the mean weights of the views in them, and their mean confidence."""
+    names, sizes = outcome.ops.given_names, np.bincount(labels)
+    columns: dict[str, list[Any]] = {"cluster": [str(c) for c in range(len(sizes))], "samples": sizes.tolist()}
+    meanings = ["Samples of each cluster."]
+    if outcome.confidence is not None:
+        columns["confidence"] = (np.bincount(labels, weights=outcome.confidence) / np.maximum(sizes, 1)).tolist()
+        meanings.append("The confidence is the mean over the samples.")
+    if len(names) > 1:
+        means = cluster_means(outcome.sample_weights, labels)
+        columns |= {f"weight of {name}": means[:, view].tolist() for view, name in enumerate(names)}
+        meanings.append("The mean weight of a view is low where the view is noise for a cluster.")
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    with report.folded(f"All {len(sizes)} clusters") if len(sizes) > _MOST_CLUSTERS else nullcontext():
+        report.table(list(columns), rows, caption=" ".join(meanings))
 
 
-def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
-    result = outcome.fit.result
-    report.figure(plot.weights(result), "Weight of each member at each step; the first step is on the left.")
-    if result.n_evaluations > 1 and all(isinstance(candidate, tuple) for candidate in result.candidates):
-        report.figure(plot.tree(result), "All evaluated sequences; the radius is the length.")
-        depths = np.unique(result.history["depth"])
-        best = [result.history["score"][result.history["depth"] == depth].max() for depth in depths]
-        if len(depths) > 1 and np.isfinite(best).all():
-            selected = len(result.trajectories[0])
-            picture = plot.quality(depths, {"best sequence": best}, selected=selected, label="score")
-            report.figure(picture, "The best score among the sequences of each length.")
-
-
-def _add_map(report: HtmlReport, job: Job, outcome: Outcome) -> None:
-    """Add the map of the samples, coloured by clusters and classes, and by the weights of the views."""
-    found = map_of(outcome, job.fitting.random_state)
+def _add_map(report: HtmlReport, outcome: Outcome, found: SampleMap) -> None:
+    """Add the map of the samples, coloured by clusters and classes."""
     of_which = "." if found.is_complete else f", of {len(found.samples):,} samples drawn at random."
     meaning = (
         f"Neighbours in the graph of all views are close ({_METHODS[found.method]}). Distances between groups and "
@@ -182,31 +138,87 @@ def _add_map(report: HtmlReport, job: Job, outcome: Outcome) -> None:
         meaning = ""
     if not colorings:
         report.figure(plot.map(found.points), f"Map of the samples{of_which} {meaning}")
-    weights = outcome.sample_weights
-    if weights.shape[1] > 1:
-        names = outcome.ops.given_names
-        picture = draw_weights(found.points, weights[found.samples], names)
-        left_out = "" if len(names) <= MOST_PANELS else f" The first {MOST_PANELS} of {len(names)} views are shown."
-        report.figure(
-            picture,
-            "Weight of each view at each sample: how well it describes the neighbourhood. A view has a low weight "
-            f"where samples lie farther apart than is usual in it; equal weights are {1 / len(names):.2f}.{left_out}",
-        )
 
 
-def _add_clusters(report: HtmlReport, outcome: Outcome, labels: NDArray[np.int32]) -> None:
-    """Add the sizes of the clusters and the mean weights of the views in them."""
-    names, sizes = outcome.ops.given_names, np.bincount(labels)
+def _add_weights(report: HtmlReport, outcome: Outcome, found: SampleMap) -> None:
+    """Add the map of the samples, coloured by the weight of each view."""
+    weights, names = outcome.sample_weights, outcome.ops.given_names
     if len(names) == 1:
-        report.table(["cluster", "samples"], [[str(c), int(size)] for c, size in enumerate(sizes)])
         return
-    means = cluster_means(outcome.sample_weights, labels)
-    report.table(
-        ["cluster", "samples", *(f"weight of {name}" for name in names)],
-        [[str(c), int(size), *map(float, weights)] for c, (size, weights) in enumerate(zip(sizes, means, strict=True))],
-        caption="Samples of each cluster, and the mean weights of the views at them. A view that is noise for a "
-        "cluster has a low weight there.",
+    left_out = "" if len(names) <= MOST_PANELS else f" The first {MOST_PANELS} of {len(names)} views are shown."
+    report.figure(
+        draw_weights(found.points, weights[found.samples], names),
+        "Weight of each view at each sample: how well it describes the neighbourhood. A view has a low weight "
+        f"where samples lie farther apart than is usual in it; equal weights are {1 / len(names):.2f}.{left_out}",
     )
+
+
+def _add_views(report: HtmlReport, found: ViewReport) -> None:
+    columns = [found.stay, found.alone, found.own, found.adds, found.scores, found.weights]
+    numbers = np.column_stack(columns).tolist()
+    report.table(
+        ["view", "stay", "alone", "own", "adds", "score", "weight", "own clusters", "remark"],
+        [
+            [name, *(None if math.isnan(value) else value for value in row), int(n_own), remark]
+            for name, row, n_own, remark in zip(found.names, numbers, found.n_own, found.remark, strict=True)
+        ],
+        caption="Each view and the clusters. stay: probability above chance that a moving step stays in its cluster; "
+        "alone: AMI of the clusters of this view alone with the clusters; own: stability of its own clusters, whatever "
+        "the clusters are; adds: share of the information about the clusters that the other views lack; score: "
+        f"information of its own clusters on all views (the clusters: {found.score:.4f}); weight: suggested weight of "
+        "the view; own clusters: their number for which own is given.",
+    )
+    report.figure(plot.views(found), "The same numbers for each view.")
+
+
+def _add_members(report: HtmlReport, outcome: Outcome, agreement: Agreement) -> None:
+    names = outcome.ops.names
+    shares = np.mean([trajectory.weights[0] for trajectory in agreement.trajectories], axis=0)
+    before = "all members have equal mean weights"
+    if outcome.ops.joint is not None:
+        before = "the joint view has the mean weight 0.5 and the others have equal parts of the rest"
+    report.table(
+        ["member", "mean weight"],
+        [[name, float(share)] for name, share in zip(names, shares, strict=True)],
+        caption=f"Mean over the combined trajectories; before the selection {before}.",
+    )
+
+
+def _add_confidence(report: HtmlReport, outcome: Outcome, found: SampleMap) -> None:
+    confidence = outcome.confidence
+    if confidence is None:
+        report.text(
+            "The clusters of a single trajectory have no confidence. Those of a consensus (the default strategy) and "
+            "communities have one."
+        )
+        return
+    ax = plot.map(found.points, confidence[found.samples], title="coloured by confidence", vmin=0, vmax=1)
+    supporters = "views" if outcome.resolution is not None else "trajectories and the views"
+    report.figure(
+        ax,
+        f"Confidence of each sample: how clearly the {supporters} support its cluster, from 0 to 1. It is not the "
+        "probability of a class.",
+    )
+    report.table(
+        ["confidence", "samples"],
+        [
+            [f"{low:.1f} to {low + 0.2:.1f}", int(((confidence > low) & (confidence <= low + 0.2)).sum())]
+            for low in _FIFTHS
+        ],
+    )
+
+
+def _add_trajectory(report: HtmlReport, outcome: Outcome) -> None:
+    result = outcome.fit.result
+    report.figure(plot.weights(result), "Weight of each member at each step; the first step is on the left.")
+    if result.n_evaluations > 1 and all(isinstance(candidate, tuple) for candidate in result.candidates):
+        report.figure(plot.tree(result), "All evaluated sequences; the radius is the length.")
+        depths = np.unique(result.history["depth"])
+        best = [result.history["score"][result.history["depth"] == depth].max() for depth in depths]
+        if len(depths) > 1 and np.isfinite(best).all():
+            selected = len(result.trajectories[0])
+            picture = plot.quality(depths, {"best sequence": best}, selected=selected, label="score")
+            report.figure(picture, "The best score among the sequences of each length.")
 
 
 def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
@@ -239,7 +251,6 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
         if outcome.ami is not None:
             agreements[name] = outcome.ami
     groups = {name: "one view" if name in ops.given_names else "fusion" for name in scores}
-    report.section("Each view alone, and together")
     report.figure(
         plot.scores(scores, groups=groups, label="score"),
         f"Scores, on all views, of the clusters of each view alone and of fusions (number of steps: {steps}).",
@@ -250,3 +261,39 @@ def _add_comparison(report: HtmlReport, job: Job, outcome: Outcome) -> None:
             "Adjusted mutual information of the same clusters with the given classes"
             + (f", without {outcome.n_ignored:,} samples of ignored classes." if outcome.n_ignored else "."),
         )
+
+
+def _add_run(report: HtmlReport, job: Job, outcome: Outcome) -> None:
+    """Add the command, and what only few readers need: the parameters, the views as they were read, the times."""
+    data, selection = outcome.data, outcome.fit.selection
+    report.code(job.command)
+    for note in data.notes:
+        report.text(note)
+    if data.sample_counts:
+        report.table(
+            ["modality", "samples", "used", "left out"],
+            [[name, n.n_samples, n.n_used, n.n_left_out] for name, n in data.sample_counts.items()],
+            caption="Samples of each modality, and how many of them are used.",
+        )
+    chosen = {} if selection is None else {"t": f"auto: {selection.t}"}
+    if outcome.resolution is not None:
+        chosen["n_clusters"] = "none"
+    with report.folded("Parameters"):
+        report.parameters({**job.parameters(), **chosen})
+    with report.folded("Views and their random walks"):
+        made = zip(outcome.ops.metrics, outcome.ops.scales, outcome.ops.present.sum(axis=0), strict=True)
+        views = [
+            (name, data.sources[name], int(view.shape[1]), int(n_present), metric, "no" if scale is None else scale)
+            for (name, view), (metric, scale, n_present) in zip(data.views.items(), made, strict=False)
+        ]
+        report.table(["view", "source", "columns", "samples", "metric", "scaled"], views)
+        report.table(
+            ["member", "stays put", "parts", "isolated", "duplicates"],
+            [
+                [m.name, m.mean_self_probability, m.n_components, m.n_isolated, m.n_duplicates]
+                for m in outcome.checked.members
+            ],
+            caption="The random walk of each member of the operator set.",
+        )
+    with report.folded("Seconds of each stage"):
+        report.table(["stage", "seconds"], [[stage, seconds] for stage, seconds in outcome.seconds.items()])
