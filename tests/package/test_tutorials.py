@@ -13,7 +13,7 @@ import pytest
 TUTORIALS = sorted((Path(__file__).parents[2] / "docs" / "tutorials").glob("*.ipynb"))
 # Notebooks that need files of MDT_FAST_DATA, and others that take more than 20 seconds on two cores.
 WITH_DATA = {"3_citeseq.ipynb"}
-SLOW = {"2_text_and_links.ipynb", *WITH_DATA}
+SLOW = {"2_text_and_links.ipynb", "4_million.ipynb", "5_your_own.ipynb", *WITH_DATA}
 # Bytes of a picture, so that pages load fast.
 LARGEST = 300_000
 
