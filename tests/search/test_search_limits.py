@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import mdt_fast as mdt
 from helpers.searches import SEARCHES, Counted, K, assert_same, fresh, scored, search, skip_without_package, strategies
@@ -43,6 +44,23 @@ LONG = {
     "cma": {"strategy": CMA(evaluations=10**5), "t": 3},
     "contrastive": {"strategy": Contrastive(steps=10**6, tol=0.0), "t": 3},
 }
+
+
+def test_direct_stops_if_scipy_hides_the_reason(monkeypatch):
+    """Before 1.17.1, `scipy.optimize.direct` raises SystemError from what its objective raises."""
+
+    def hiding(*args, **kwargs):
+        try:
+            return direct(*args, **kwargs)
+        except (SystemError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    expected = search(fresh(), **SEARCHES["direct"], max_evaluations=5)
+    direct = scipy.optimize.direct
+    monkeypatch.setattr(scipy.optimize, "direct", hiding)
+    assert_same(search(fresh(), **SEARCHES["direct"], max_evaluations=5), expected)
 
 
 class TestTimeLimit:

@@ -97,7 +97,11 @@ def tree(
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize, is_color_like
 
-    if not is_color_like(path_color):
+    try:
+        is_color = is_color_like(path_color)
+    except TypeError:  # of matplotlib before 3.9, for objects without a length
+        is_color = False
+    if not is_color:
         raise ValueError(f"path_color: expected a colour of matplotlib, got {path_color!r}")
 
     history, best = result.history, result.best

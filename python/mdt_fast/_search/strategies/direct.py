@@ -57,5 +57,11 @@ class Direct(LogitStrategy):
         # The run stops at the budget. DIRECT tests its own limit only once in an iteration.
         limit = min(max(2 * self.evaluations, 1000), _LARGEST_LIMIT)
         bounds = [(0.0, _LARGEST_LOGIT)] * (run.problem.n_steps * len(run.problem.ops))
-        direct(objective, bounds, vol_tol=0.0, len_tol=0.0, maxfun=limit, maxiter=limit)
+        try:
+            direct(objective, bounds, vol_tol=0.0, len_tol=0.0, maxfun=limit, maxiter=limit)
+        except SystemError as error:
+            # Versions of SciPy before 1.17.1 return a result although the objective has raised.
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
         return Answer(run.best())
