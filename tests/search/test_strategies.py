@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
 import pytest
@@ -205,3 +205,37 @@ class TestSearched:
         assert found.t is None
         assert found.history["depth"].max() == 3
         assert search(tiny(), strategy=Beam(max_steps=3), t=2).t == 2
+
+
+@dataclass(frozen=True)
+class Own(strategies.Strategy):
+    """A strategy of a user: the candidates of each call."""
+
+    name = "own"
+
+    calls: tuple = ()
+
+    def run(self, run):
+        for candidates in self.calls:
+            run.score(candidates)
+
+
+class TestOwn:
+    def test_the_best_candidate_is_the_answer(self):
+        candidates = [(0,), (0, 1), (1, 1)]
+        found = search(tiny(), strategy=Own((candidates[:1], candidates[1:])))
+        alone = [search(tiny(), strategy=each).score for each in candidates]
+        assert found.score == max(alone)
+        assert found.trajectory.sequence == candidates[int(np.argmax(alone))]
+        assert found.stopped is None
+
+    def test_a_strategy_that_scores_nothing(self):
+        with pytest.raises(ValueError, match="strategy: expected candidates that are scored, got none"):
+            search(tiny(), strategy=Own())
+
+    def test_a_strategy_that_repeats_itself_for_ever(self):
+        with pytest.raises(RuntimeError, match="strategy: expected new candidates or an end, got 1000 calls in a row"):
+            search(tiny(), strategy=Own((((0,),),) * 5000))
+
+    def test_some_repetitions(self):
+        assert search(tiny(), strategy=Own((((0,),),) * 1000 + (((1,),),) * 1000)).n_evaluations == 2

@@ -61,8 +61,8 @@ def check_time(monitor: Monitor, manifest: Manifest | None, n_done: int) -> None
     """Raise TimeoutError after the time limit."""
     if monitor.seconds_left > 0:
         return
-    kept = "" if manifest is None else f"; {len(manifest.done)} blocks are written, and a second call goes on from them"
-    raise TimeoutError(f"time_limit: expected an end within {monitor.time_limit:g} s, got {n_done} blocks{kept}")
+    kept = "" if manifest is None else f"; blocks written: {len(manifest.done)}, and a second call goes on from them"
+    raise TimeoutError(f"time_limit: expected an end within {monitor.time_limit:g} s; blocks done: {n_done}{kept}")
 
 
 @contextmanager

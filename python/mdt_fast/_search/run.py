@@ -24,6 +24,9 @@ from .stop import Stop
 # stopped soon has a candidate.
 _BATCH = 16
 
+# Calls in a row without a candidate that is new: such a strategy spends no budget and would never end.
+_MOST_REPETITIONS = 1000
+
 # Names of the limits by which the core stops.
 _REASONS = {None: None, "budget": "max_evaluations", "stopped": "time_limit"}
 
@@ -61,6 +64,7 @@ class SearchRun:
         self._rows_by_key: dict[object, int] = {}
         self._rows: list[tuple[int, int, float, float]] = []
         self._n_unconverged = 0
+        self._n_repetitions = 0
         is_cautious = checkpoint.is_written or monitor.seconds_left < math.inf
         self._batch = min(_BATCH, n_threads(problem.n_jobs)) if is_cautious else _BATCH
         # Labels of the best candidate so far: the winner is not solved again for them.
@@ -73,6 +77,8 @@ class SearchRun:
 
     def best(self) -> int:
         """Return the row of the best score, the first among equals."""
+        if not self._rows:
+            raise ValueError("strategy: expected candidates that are scored, got none")
         return int(np.argmax(self.history["score"]))
 
     def batch_sizes(self, total: int) -> Iterator[int]:
@@ -103,7 +109,7 @@ class SearchRun:
 
     def score(self, candidates: Sequence[Candidate], *, keep_labels: bool = False) -> list[float]:
         """Return the scores of candidates; `keep_labels` lets :meth:`find` return labels."""
-        start = 0
+        start, n_before = 0, len(self._rows)
         while start < len(candidates):
             new = candidates[start : start + self._batch]
             start += len(new)
@@ -120,6 +126,12 @@ class SearchRun:
                 raise Stop("time_limit")
             if len(reached) < len(batch):
                 raise Stop("max_evaluations")
+        self._n_repetitions = 0 if len(self._rows) > n_before else self._n_repetitions + 1
+        if self._n_repetitions >= _MOST_REPETITIONS:
+            raise RuntimeError(
+                f"strategy: expected new candidates or an end, got {self._n_repetitions} calls in a row with "
+                "candidates that were scored before"
+            )
         return [self._rows[self._rows_by_key[key_of(c)]][2] for c in candidates]
 
     def find(self, candidate: Candidate) -> Evaluation | None:

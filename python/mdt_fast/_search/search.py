@@ -188,7 +188,7 @@ def watched_search(
                 run.note(Evaluation(chosen.only_candidate(problem), math.nan, 0.0))
                 answer = Answer(0)
             else:
-                answer = chosen.run(run)
+                answer = chosen.run(run) or Answer(run.best())
         except Stop as stop:
             # Reaching the budget of the strategy itself is its regular end.
             run.stopped = None if stop.reason == "max_evaluations" and most == chosen.budget else stop.reason

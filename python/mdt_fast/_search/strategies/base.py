@@ -27,6 +27,11 @@ class Strategy(ABC):
     Strategies are immutable. The fields of a subclass are its options; they are checked when the
     strategy is made.
 
+    A strategy of your own is a frozen dataclass that derives from this class, with a `name` and a method
+    ``run(run)``. There ``run.score(candidates)`` returns the scores of sequences of members or of arrays of weights,
+    ``run.problem`` has the operators (`ops`), the longest length (`n_steps`) and the random stream (`generator()`), and
+    the end of the method, or of the `budget` of evaluations, ends the search.
+
     Examples
     --------
     >>> import mdt_fast as mdt
@@ -36,6 +41,19 @@ class Strategy(ABC):
     {'max_steps': None, 'answer': 'any', 'grow': 'left', 'width': 3}
     >>> mdt.strategies.Beam(width=3).replace(max_steps=4)
     Beam(max_steps=4, answer='any', grow='left', width=3)
+
+    Repeat each member as often as the diffusion time:
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Alone(mdt.strategies.Strategy):
+    ...     name = "alone"
+    ...
+    ...     def run(self, run):
+    ...         run.score([(member,) * run.problem.n_steps for member in range(len(run.problem.ops))])
+    >>> views = mdt.datasets.make_multiview_blobs(150, n_clusters=3, random_state=0).views
+    >>> mdt.search(mdt.build_operators(views), 3, strategy=Alone(), t=2).n_evaluations
+    2
     """
 
     # Shorthand for the strategy with its default options.
@@ -95,8 +113,8 @@ class Strategy(ABC):
         raise TypeError(f"strategy: expected one with a single candidate, got {self!r}")
 
     @abstractmethod
-    def run(self, run: SearchRun) -> Answer:
-        """Evaluate candidates and return the answer."""
+    def run(self, run: SearchRun) -> Answer | None:
+        """Evaluate candidates and return the answer; None is the candidate with the best score."""
 
     def settings(self) -> dict[str, Any]:
         """Return name and options as JSON values."""
@@ -180,4 +198,6 @@ def check_count(name: str, value: object) -> int:
 
 def _to_json(value: Any) -> Any:
     """Return a number or an array, also of NumPy, as plain values."""
-    return np.asarray(value).tolist() if isinstance(value, (np.ndarray, np.generic, list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [_to_json(each) for each in value]
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
