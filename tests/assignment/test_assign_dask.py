@@ -180,6 +180,21 @@ def test_a_worker_is_killed_in_the_middle(client, model, planted, expected, tmp_
     assert n_done(manifest) == N // 5
 
 
+def test_a_result_is_lost_after_its_task(client, model, planted, expected, tmp_path, monkeypatch):
+    """A worker may end between the end of its task and the transfer of the result."""
+    result, lost = distributed.Future.result, []
+
+    def lost_at_first(self, timeout=None):
+        if len(lost) < 2:
+            lost.append(self.key)
+            raise type("FutureCancelledError", (distributed.CancelledError,), {})(self.key)
+        return result(self, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", lost_at_first)
+    assert_same(model.assign(planted[0], tmp_path / "result", block_rows=100, client=client), expected)
+    assert len(lost) == 2
+
+
 def n_done(manifest):
     return sum(end - first for first, end in json.loads(manifest.read_text())["done"])
 

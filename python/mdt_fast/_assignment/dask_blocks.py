@@ -100,10 +100,10 @@ def assign_on_workers(
 
     advice = f"give smaller blocks (block_rows, now {rows}) or larger workers"
     tasks = run.tasks(set() if manifest is None else manifest.done)
-    with closing(completed(client, tasks, run.submit, beat, advice)) as ended:
-        for task, future in ended:
+    with closing(completed(client, tasks, run.submit, beat, advice)) as all_ended:
+        for task, ended in all_ended:
             with naming_out(writer, manifest, task.number):
-                found, warned = future.result()
+                found, warned = ended.result()
                 if found is not None:
                     writer.write(task.start, found)
                 if manifest is not None:

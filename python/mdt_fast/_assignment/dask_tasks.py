@@ -45,6 +45,19 @@ class Task:
 AnyTask = TypeVar("AnyTask", bound=Task)
 
 
+class Ended:
+    """The result or the error of a task."""
+
+    def __init__(self, value: Any, error: BaseException | None) -> None:
+        self._value, self._error = value, error
+
+    def result(self) -> Any:
+        """Return the result, or raise the error."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
 def check_client(client: Any) -> Any:
     """Return the module `distributed`, of which `client` has to be a client."""
     distributed = require("distributed", "client")
@@ -55,8 +68,8 @@ def check_client(client: Any) -> Any:
 
 def completed(
     client: Any, tasks: Iterator[AnyTask], submit: Callable[[AnyTask], Any], beat: Callable[[], None], advice: str
-) -> Generator[tuple[AnyTask, Any]]:
-    """Yield the tasks and their futures, which have a result or an error, in the order in which they end.
+) -> Generator[tuple[AnyTask, Ended]]:
+    """Yield the tasks and what they ended with, in the order in which they end.
 
     Parameters
     ----------
@@ -89,30 +102,34 @@ def completed(
                 task, future = active.popleft()
                 if not future.done():
                     active.append((task, future))
-                elif _is_lost(task, future, advice):
+                elif (ended := _ended(distributed, task, future, advice)) is None:
                     active.append((task, submit(task)))
                 else:
-                    yield task, future
+                    yield task, ended
     finally:
         for _, future in active:
             future.cancel()
 
 
-def _is_lost(task: Task, future: Any, advice: str) -> bool:
-    """Return whether a task has to be sent again; one that was lost too often is an error."""
-    if future.status == "finished":
-        return False
-    error = future.exception() if future.status == "error" else None
+def _ended(distributed: Any, task: Task, future: Any, advice: str) -> Ended | None:
+    """Return what a task that is done ended with; None if it has to be sent again.
+
+    A result may be lost with its worker until it is here. A task that was lost too often is an error.
+    """
+    try:
+        return Ended(future.result(), None)
+    except (Exception, distributed.CancelledError) as caught:
+        error = caught
     is_killed = type(error).__name__ == "KilledWorker"
-    if error is not None and not is_killed and type(error).__name__ not in _LOST:
-        return False
+    if not is_killed and type(error).__name__ not in _LOST:
+        return Ended(None, error)
     task.n_lost += 1
     if is_killed or task.n_lost > RETRIES:
         raise RuntimeError(
             f"client: expected workers that {task.what}, got workers that ended again and again, perhaps out of "
             f"memory; {advice}"
         ) from error
-    return True
+    return None
 
 
 def _wait_for_one(distributed: Any, active: deque[tuple[Any, Any]], beat: Callable[[], None]) -> None:

@@ -132,10 +132,10 @@ class Runner:
         advice = "give smaller cells (cell_rows), smaller blocks (block_rows) or larger workers"
         with (
             self._stage(detail, n) as note,
-            closing(completed(self._client, tasks, submit, self._monitor.beat, advice)) as ended,
+            closing(completed(self._client, tasks, submit, self._monitor.beat, advice)) as all_ended,
         ):
-            for task, future in ended:
-                yield task.number, future.result()
+            for task, ended in all_ended:
+                yield task.number, ended.result()
                 note()
 
     @contextmanager
