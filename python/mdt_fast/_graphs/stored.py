@@ -30,6 +30,17 @@ class StoredNeighbors:
         Number of cells that contain each sample.
     path : Path
         Where the table was written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import mdt_fast as mdt
+    >>> (X, _) = mdt.datasets.make_multiview_blobs(600, random_state=0).views
+    >>> with TemporaryDirectory() as folder:
+    ...     found = mdt.store_neighbors(X, 10, Path(folder) / "graph", cell_rows=200)
+    ...     print(type(found).__name__, found.indices.shape, found.recall > 0.9)
+    StoredNeighbors (600, 10) True
     """
 
     indices: Any
