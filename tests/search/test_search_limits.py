@@ -46,7 +46,7 @@ LONG = {
 }
 
 
-def test_direct_stops_if_scipy_hides_the_reason(monkeypatch):
+def test_the_objective_of_direct_does_not_raise(monkeypatch):
     """Before 1.17.1, `scipy.optimize.direct` raises SystemError from what its objective raises."""
 
     def hiding(*args, **kwargs):
