@@ -233,9 +233,22 @@ class TestOwn:
         with pytest.raises(ValueError, match="strategy: expected candidates that are scored, got none"):
             search(tiny(), strategy=Own())
 
-    def test_a_strategy_that_repeats_itself_for_ever(self):
-        with pytest.raises(RuntimeError, match="strategy: expected new candidates or an end, got 1000 calls in a row"):
-            search(tiny(), strategy=Own((((0,),),) * 5000))
+    def test_a_strategy_that_repeats_itself_ends(self):
+        @dataclass(frozen=True)
+        class Endless(strategies.Strategy):
+            name = "endless"
+
+            def run(self, run):
+                while True:
+                    run.score([(0,)])
+
+        found = search(tiny(), strategy=Endless())
+        assert (found.n_evaluations, found.stopped) == (1, None)
 
     def test_some_repetitions(self):
-        assert search(tiny(), strategy=Own((((0,),),) * 1000 + (((1,),),) * 1000)).n_evaluations == 2
+        calls = ([(0,)],) * 9_000 + ([(1,)],) * 9_000
+        assert search(tiny(), strategy=Own(calls)).n_evaluations == 2
+
+    def test_direct_with_one_member(self):
+        ops = mdt.build_operators([np.random.default_rng(0).normal(size=(30, 2))])
+        assert search(ops, strategy=Direct(20_000)).n_evaluations == 1

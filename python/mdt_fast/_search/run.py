@@ -24,8 +24,8 @@ from .stop import Stop
 # stopped soon has a candidate.
 _BATCH = 16
 
-# Calls in a row without a candidate that is new: such a strategy spends no budget and would never end.
-_MOST_REPETITIONS = 1000
+# Calls in a row with known candidates alone after which a search ends: they spend no budget.
+_MOST_REPETITIONS = 10_000
 
 # Names of the limits by which the core stops.
 _REASONS = {None: None, "budget": "max_evaluations", "stopped": "time_limit"}
@@ -128,10 +128,7 @@ class SearchRun:
                 raise Stop("max_evaluations")
         self._n_repetitions = 0 if len(self._rows) > n_before else self._n_repetitions + 1
         if self._n_repetitions >= _MOST_REPETITIONS:
-            raise RuntimeError(
-                f"strategy: expected new candidates or an end, got {self._n_repetitions} calls in a row with "
-                "candidates that were scored before"
-            )
+            raise Stop(None)
         return [self._rows[self._rows_by_key[key_of(c)]][2] for c in candidates]
 
     def find(self, candidate: Candidate) -> Evaluation | None:

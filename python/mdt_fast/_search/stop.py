@@ -2,8 +2,11 @@
 
 
 class Stop(Exception):  # noqa: N818  (reaching a limit is not an error)
-    """Raised inside a strategy when a limit is reached; `reason` names the argument."""
+    """Raised inside a strategy when a limit is reached.
 
-    def __init__(self, reason: str) -> None:
+    `reason` names the argument; it is None if the strategy has only proposed known candidates for long.
+    """
+
+    def __init__(self, reason: str | None) -> None:
         super().__init__(reason)
         self.reason = reason
