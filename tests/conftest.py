@@ -52,6 +52,25 @@ def views(rng):
     ]
 
 
+@pytest.fixture(scope="module")
+def dask_cluster():
+    """Two processes with one thread each."""
+    distributed = pytest.importorskip("distributed")
+    # Any free port: Dask warns if the default port is in use.
+    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**how) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(dask_cluster):
+    """A client of two Dask workers, which are there."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(dask_cluster) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
 @pytest.fixture
 def plt():
     """matplotlib.pyplot without a display; figures are closed and settings compared at the end."""

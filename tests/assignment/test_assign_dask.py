@@ -25,21 +25,6 @@ RESULTS = ("labels", "embedding", "confidence")
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    # Any free port: Dask warns if the default port is in use.
-    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**how) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as client:
-        client.wait_for_workers(2)
-        yield client
-
-
-@pytest.fixture(scope="module")
 def expected(model, planted):
     return model.assign(planted[0])
 

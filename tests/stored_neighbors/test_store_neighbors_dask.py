@@ -17,20 +17,6 @@ pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**how) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as client:
-        client.wait_for_workers(2)
-        yield client
-
-
 @pytest.mark.parametrize("out", ["graph", "graph.zarr"])
 @pytest.mark.parametrize("kind", ["npy_path", "zarr_array", "dask_array", "fortran", "blocks_of"])
 def test_workers_do_not_change_a_bit(kind, out, client, points, expected, tmp_path):

@@ -14,14 +14,6 @@ METHODS = ["DM", "AD", "MDT-Cvx-Rand", "MDT-BSC"]
 SIZES = {"n_runs": 3, "n_searches": 2}
 
 
-@pytest.fixture(scope="module")
-def client():
-    # Any free port: Dask warns if the default port is in use.
-    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 def test_workers_of_a_cluster_do_not_change_rows(client, blobs, content, tmp_path, monkeypatch):
     here = mdt.study.run({"blobs": blobs}, METHODS, **SIZES, n_jobs=1)
     rows, reported = tmp_path / "rows.csv", []
