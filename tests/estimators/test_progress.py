@@ -44,7 +44,7 @@ class Watch:
         return [report for report in self.reports if report.stage == stage]
 
 
-@pytest.fixture(scope="module", params=[("beam", 30_000), ("auto", 6_000)], ids=["beam", "auto"])
+@pytest.fixture(scope="module", params=[("beam", 50_000), ("auto", 20_000)], ids=["beam", "auto"])
 def watched(request):
     """A fit of a few seconds, and what was reported."""
     strategy, n = request.param
