@@ -230,6 +230,8 @@ def select_time(
             if not curve.known:
                 return TimeSelection(taken, times, nothing, method, nothing, False, times[:0], 0)
     entropies, error = curve.values()
+    if W.shape[0] >= _memory.MANY_SAMPLES:
+        _memory.return_free_memory()
     evaluated = np.array(sorted(curve.known))
     return TimeSelection(t or 1, times, entropies, method, error, t is not None, evaluated, curve.n_column_steps)
 

@@ -18,16 +18,12 @@ from .._graphs.scaling import ViewScaling, find_scaling
 from .._graphs.settings import ViewSettings, check_settings
 from .._graphs.views import Holes, View, check_views
 from .._support.arguments import check_choice, check_flag, check_integer
-from .._support.memory import release_pages, return_free_memory
+from .._support.memory import MANY_SAMPLES, release_pages, return_free_memory
 from .._support.monitor import Monitor, ProgressLike, watch
 from .._support.seed import check_seed
 from .._support.threads import n_threads
 from .given_matrices import is_single_precision
 from .operator_set import OperatorSet
-
-# From here on, memory that the work on a view has freed is returned to the system (0.2 GB at a million samples), and
-# so are the pages of memory-mapped views.
-_MANY_SAMPLES = 100_000
 
 
 def build_operators(
@@ -286,7 +282,7 @@ def _build_view(
 ) -> _BuiltView:
     built = _walk_of_view(view, setting, zero_rows, scaling, **how)
     # The graph of the view was freed when the function above returned.
-    if view.n_samples >= _MANY_SAMPLES:
+    if view.n_samples >= MANY_SAMPLES:
         return_free_memory()
         release_pages(view.data)
     return built
