@@ -1,6 +1,8 @@
 //! Comparison of points with the cells of nearby centres.
 //!
-//! Points are divided into cells of about 500 points around centres. Every point visits some cells
+//! Points are divided into cells around centres, of about 500 points and of more from a million points on:
+//! with cells of one size the number of distances from centres would grow with the square of the number of
+//! points. Every point visits some cells
 //! and is compared with their points; a pair is compared if either point visits the cell of the
 //! other. After its two nearest cells, a point visits the cells with
 //!
@@ -24,8 +26,9 @@ use super::probes::MissedPairs;
 use super::smallest::{GROUP_SIZE, by_value, for_each_place};
 use crate::{Exec, Real, Result, Stream};
 
-/// Mean number of points in a cell.
+/// Mean number of points in a cell. It grows with the square root of the number of points from `MANY` on.
 const POINTS_PER_CELL: usize = 512;
+const MANY: usize = 1 << 20;
 /// Number of nearest cells that every point visits first.
 const FIRST_CELLS: usize = 2;
 /// Sample points for each centre, and iterations of k-means on the sample.
@@ -56,15 +59,21 @@ impl<E: Real> Cells<E> {
     ///
     /// The neighbours found there determine which further cells are worth a visit.
     pub fn visit_nearest(cloud: &Cloud<E>, graph: &mut Graph<E>, seed: u64, exec: &Exec) -> Result<Self> {
-        let centres = find_centres(cloud, POINTS_PER_CELL, seed, exec)?;
+        let growth = (cloud.len() as f64 / MANY as f64).max(1.0).sqrt();
+        let centres = find_centres(cloud, (POINTS_PER_CELL as f64 * growth) as usize, seed, exec)?;
         let all: Vec<u32> = (0..cloud.len() as u32).collect();
         let nearest = nearest_centres(cloud, &all, &centres, FIRST_CELLS.min(centres.len()), exec)?;
         let count = nearest.len() / cloud.len();
         let labels: Vec<u32> = nearest.iter().step_by(count).map(|&(_, centre)| centre).collect();
         let mut points_of = vec![Vec::new(); centres.len()];
         labels.iter().zip(all).for_each(|(&cell, point)| points_of[cell as usize].push(point));
-        let mut cells = Self { centres, labels, points_of, reach: vec![-E::INFINITY; cloud.len()] };
-        cells.extend_reach(|point| nearest[point * count + count - 1].0, cloud, graph, exec)?;
+        let reach = nearest.chunks_exact(count).map(|found| found[count - 1].0).collect();
+        let cells = Self { centres, labels, points_of, reach };
+        for (turn, nearest) in nearest.chunks(POINTS_PER_TURN * count).enumerate() {
+            let first = turn * POINTS_PER_TURN;
+            let visits = nearest.iter().enumerate().map(|(i, &(_, cell))| (cell, (first + i / count) as u32));
+            cells.compare(visits, cloud, graph, exec)?;
+        }
         Ok(cells)
     }
 
@@ -84,7 +93,7 @@ impl<E: Real> Cells<E> {
             .zip(cloud.norms())
             .map(|(worst, norm)| E::from_f64(ratio * worst.to_f64() - norm.to_f64()))
             .collect();
-        self.extend_reach(|point| limits[point], cloud, graph, exec)
+        self.extend_reach(&limits, cloud, graph, exec)
     }
 
     /// For each missed pair that has not been compared, the squared distance from one point to the
@@ -106,15 +115,10 @@ impl<E: Real> Cells<E> {
     /// Compares every point with the cells between its reach and a limit, its new reach.
     ///
     /// Returns false if there are none.
-    fn extend_reach(
-        &mut self,
-        limit_of: impl Fn(usize) -> E + Sync + Send,
-        cloud: &Cloud<E>,
-        graph: &mut Graph<E>,
-        exec: &Exec,
-    ) -> Result<bool> {
-        let Self { centres, points_of, reach, .. } = self;
+    fn extend_reach(&mut self, limits: &[E], cloud: &Cloud<E>, graph: &mut Graph<E>, exec: &Exec) -> Result<bool> {
         let mut is_any = false;
+        let mut reach = std::mem::take(&mut self.reach);
+        let centres = &self.centres;
         for (turn, reach) in reach.chunks_mut(POINTS_PER_TURN).enumerate() {
             let visits = exec.map_pieces(reach, POINTS_PER_PIECE, |first, reach| {
                 let first = turn * POINTS_PER_TURN + first;
@@ -122,7 +126,7 @@ impl<E: Real> Cells<E> {
                 let (rows, mut values, mut visits) = (cloud.some(&points), Vec::new(), Vec::new());
                 let lines = rows.multiply(rows.len(), centres, 0..centres.len(), &mut values);
                 for ((&point, reach), line) in points.iter().zip(reach).zip(lines.chunks_exact(centres.len())) {
-                    let limit = limit_of(point as usize);
+                    let limit = limits[point as usize];
                     if limit > *reach {
                         let low = std::mem::replace(reach, limit);
                         for_each_between((line, centres.norms()), (low, limit), |cell| {
@@ -132,15 +136,29 @@ impl<E: Real> Cells<E> {
                 }
                 Ok(visits)
             })?;
-            let mut visitors = vec![Vec::new(); points_of.len()];
-            for &(cell, point) in visits.iter().flatten() {
-                visitors[cell as usize].push(point);
-                is_any = true;
-            }
-            let groups = visitors.iter().zip(&*points_of);
-            let groups: Vec<_> = groups.map(|(points, others)| Group { points, others, is_mutual: true }).collect();
-            compare_groups(cloud, &groups, graph, exec)?;
+            is_any |= self.compare(visits.into_iter().flatten(), cloud, graph, exec)?;
         }
+        self.reach = reach;
+        Ok(is_any)
+    }
+
+    /// Compares points with cells, given as pairs (cell, point). Returns false if there are none.
+    fn compare(
+        &self,
+        visits: impl Iterator<Item = (u32, u32)>,
+        cloud: &Cloud<E>,
+        graph: &mut Graph<E>,
+        exec: &Exec,
+    ) -> Result<bool> {
+        let mut visitors = vec![Vec::new(); self.points_of.len()];
+        let mut is_any = false;
+        for (cell, point) in visits {
+            visitors[cell as usize].push(point);
+            is_any = true;
+        }
+        let groups = visitors.iter().zip(&self.points_of);
+        let groups: Vec<_> = groups.map(|(points, others)| Group { points, others, is_mutual: true }).collect();
+        compare_groups(cloud, &groups, graph, exec)?;
         Ok(is_any)
     }
 }

@@ -13,6 +13,8 @@ use crate::{Exec, Real, Result, Stream};
 
 /// Points that one thread projects at a time.
 const ROWS_PER_PRODUCT: usize = 1024;
+/// Number of points between the prefetch of a row and its use.
+const PREFETCH_AHEAD: usize = 8;
 
 /// Row-major points with their squared norms.
 pub(in crate::graph::neighbours) struct Cloud<E> {
@@ -81,7 +83,8 @@ impl<E: Real> Cloud<E> {
     pub fn gather(&mut self, cloud: &Self, points: &[u32]) {
         self.data.clear();
         self.norms.clear();
-        for &p in points {
+        for (i, &p) in points.iter().enumerate() {
+            cloud.prefetch(points[(i + PREFETCH_AHEAD).min(points.len() - 1)]);
             self.data.extend_from_slice(cloud.row(p));
             self.norms.push(cloud.norms[p as usize]);
         }

@@ -1,13 +1,15 @@
 //! Rounds of NN-descent: neighbours of neighbours are likely neighbours.
 //!
 //! In a round, all pairs of neighbours of each point are compared if at least one of them is fresh,
-//! that is, not yet compared in this way. Reverse neighbours count as neighbours. Up to `sample`
-//! fresh and `sample` settled neighbours of each point take part.
+//! that is, not yet compared in this way. Reverse neighbours count as neighbours. Up to a number of
+//! fresh and as many settled neighbours of each point take part. A round may compare the neighbours
+//! of a random share of the points: if few neighbours are missing, it costs less than a whole round.
 //!
 //! Reference: Dong, Moses and Li 2011, doi:10.1145/1963405.1963487.
 
 use super::cloud::Cloud;
 use super::graph::{Graph, Proposals};
+use super::smallest::{GROUP_SIZE, for_each_place};
 use crate::ground::memory;
 use crate::ground::random::mix;
 use crate::{Exec, Real, Result};
@@ -33,15 +35,25 @@ struct Span {
     end: usize,
 }
 
+/// Which neighbours take part in a round.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sampling {
+    /// Fresh and settled neighbours of a point.
+    pub count: usize,
+    /// Share of the points whose neighbours are compared.
+    pub share: f64,
+    pub seed: u64,
+}
+
+impl Sampling {
+    fn has(&self, point: u32) -> bool {
+        self.share >= 1.0 || f64::from(priority(point, point, self.seed)) < self.share * 2.0_f64.powi(32)
+    }
+}
+
 /// Runs one round; returns the number of new entries.
-pub(super) fn round<E: Real>(
-    cloud: &Cloud<E>,
-    graph: &mut Graph<E>,
-    sample: usize,
-    seed: u64,
-    exec: &Exec,
-) -> Result<usize> {
-    let neighbourhoods = sample_neighbourhoods(graph, sample, seed, exec)?;
+pub(super) fn round<E: Real>(cloud: &Cloud<E>, graph: &mut Graph<E>, sampling: Sampling, exec: &Exec) -> Result<usize> {
+    let neighbourhoods = sample_neighbourhoods(graph, sampling, exec)?;
     let mut entered = 0;
     for turn in neighbourhoods.chunks(PIECES_PER_TURN) {
         let known = &*graph;
@@ -62,7 +74,12 @@ fn propose_simd<S: pulp::Simd, E: Real>(
 ) -> Proposals<E> {
     let mut proposals = Proposals::new(cloud.len());
     let (mut gathered, mut values) = (Cloud::empty(cloud.dimension()), Vec::new());
-    for &Span { fresh, settled, end } in &here.spans {
+    for (i, &Span { fresh, settled, end }) in here.spans.iter().enumerate() {
+        let ahead = here.spans.get(i + 1).map_or(&[][..], |next| &here.points[next.fresh..next.end]);
+        ahead.iter().for_each(|&point| {
+            cloud.prefetch(point);
+            known.prefetch(point);
+        });
         compare(cloud, known, &here.points[fresh..end], settled - fresh, (&mut gathered, &mut values), &mut proposals);
     }
     proposals
@@ -88,21 +105,14 @@ fn compare<E: Real>(
     let norms = gathered.norms();
     for (i, &p) in points[..fresh].iter().enumerate() {
         let (own, norm) = (thresholds[i], norms[i]);
-        let screened = |value: E, other_norm: E| value + other_norm + norm;
-        let is_near = |((&value, &other_norm), &threshold): ((&E, &E), &E)| {
-            screened(value, other_norm) < if threshold < own { own } else { threshold }
-        };
-        let after = i + 1..n;
-        let others =
-            || values[i * n..][after.clone()].iter().zip(&norms[after.clone()]).zip(&thresholds[after.clone()]);
-        // A test of all pairs at once uses vector instructions; few pairs pass.
-        if others().fold(0, |any, other| any | u8::from(is_near(other))) == 0 {
-            continue;
-        }
-        for (&q, other) in points[after.clone()].iter().zip(others()) {
-            if is_near(other) {
-                let ((&value, &other_norm), &threshold) = other;
-                let near = screened(value, other_norm);
+        for first in (i + 1..n).step_by(GROUP_SIZE) {
+            let group = first..n.min(first + GROUP_SIZE);
+            let (values, norms) = (&values[i * n..][group.clone()], &norms[group.clone()]);
+            let (others, thresholds) = (&points[group.clone()], &thresholds[group]);
+            let screened = |at: usize| values[at] + norms[at] + norm;
+            let is_near = |at: usize| screened(at) < if thresholds[at] < own { own } else { thresholds[at] };
+            for_each_place(values.len(), is_near, |at| {
+                let (q, near, threshold) = (others[at], screened(at), thresholds[at]);
                 let (is_new, is_new_there) = (near < own && !known.has(p, q), near < threshold && !known.has(q, p));
                 if is_new || is_new_there {
                     let distance = cloud.squared_distance(p, q);
@@ -113,41 +123,42 @@ fn compare<E: Real>(
                         proposals.add(q, p, distance);
                     }
                 }
-            }
+            });
         }
     }
 }
 
-/// Draws up to `sample` fresh neighbours of each point in both directions, and as many settled
-/// ones.
+/// Draws up to `count` fresh neighbours of each sampled point in both directions, and as many settled
+/// ones. Points without fresh neighbours are left out.
 ///
 /// The drawn fresh neighbours become settled.
 fn sample_neighbourhoods<E: Real>(
     graph: &mut Graph<E>,
-    sample: usize,
-    seed: u64,
+    sampling: Sampling,
     exec: &Exec,
 ) -> Result<Vec<Neighbourhoods>> {
-    let width = graph.width;
+    let (width, Sampling { count, seed, .. }) = (graph.width, sampling);
     let reverse = Reverse::new(graph)?;
     exec.map_pieces(&mut graph.entries, POINTS_PER_PIECE * width, |first, rows| {
         let mut neighbourhoods = Neighbourhoods { points: Vec::new(), spans: Vec::new() };
-        let (mut fresh, mut settled) = (Vec::new(), Vec::new());
+        let (mut fresh, mut settled): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
         for (i, row) in rows.chunks_exact_mut(width).enumerate() {
             let point = (first / width + i) as u32;
+            if !sampling.has(point) {
+                continue;
+            }
             fresh.clear();
             settled.clear();
             for entry in row.iter() {
                 let list = if entry.is_fresh() { &mut fresh } else { &mut settled };
-                list.push((priority(point, entry.index(), seed), entry.index()));
+                list.push(key(point, entry.index(), seed));
             }
             for &(other, is_fresh) in reverse.of(point) {
                 let list = if is_fresh { &mut fresh } else { &mut settled };
-                list.push((priority(point, other, seed), other));
+                list.push(key(point, other, seed));
             }
             let begin = neighbourhoods.points.len();
             if fresh.is_empty() {
-                neighbourhoods.spans.push(Span { fresh: begin, settled: begin, end: begin });
                 continue;
             }
             for list in [&mut fresh, &mut settled] {
@@ -155,15 +166,15 @@ fn sample_neighbourhoods<E: Real>(
                 // adjacent.
                 list.sort_unstable();
                 list.dedup();
-                list.truncate(sample);
+                list.truncate(count);
             }
-            let chosen = fresh.iter().map(|&(_, other)| other);
+            let chosen = fresh.iter().map(|&key| key as u32);
             neighbourhoods.points.extend(chosen.clone());
             let middle = neighbourhoods.points.len();
             // A point that is fresh in one direction and settled in the other is taken once.
             neighbourhoods
                 .points
-                .extend(settled.iter().map(|&(_, other)| other).filter(|o| !chosen.clone().any(|c| c == *o)));
+                .extend(settled.iter().map(|&key| key as u32).filter(|o| !chosen.clone().any(|c| c == *o)));
             neighbourhoods.spans.push(Span { fresh: begin, settled: middle, end: neighbourhoods.points.len() });
             for entry in row.iter_mut().filter(|entry| entry.is_fresh()) {
                 if chosen.clone().any(|c| c == entry.index()) {
@@ -173,6 +184,11 @@ fn sample_neighbourhoods<E: Real>(
         }
         Ok(neighbourhoods)
     })
+}
+
+/// Random priority of a pair, followed by the other point: equal pairs have equal keys.
+fn key(point: u32, other: u32, seed: u64) -> u64 {
+    u64::from(priority(point, other, seed)) << 32 | u64::from(other)
 }
 
 /// Random priority of a pair.
@@ -209,5 +225,46 @@ impl Reverse {
 
     fn of(&self, point: u32) -> &[(u32, bool)] {
         &self.sources[self.offsets[point as usize]..self.offsets[point as usize + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::metric::Metric;
+    use super::super::super::points::DensePoints;
+    use super::super::super::screen::Centred;
+    use super::super::compare::{Group, compare_groups};
+    use super::*;
+    use crate::Stream;
+
+    /// A round of a share of the points finds less than a whole round, the same for any number of threads.
+    #[test]
+    fn rounds_of_a_share_find_a_part() {
+        let (n, dimension, width) = (4000, 3, 10);
+        let mut stream = Stream::new(1, 0);
+        let data: Vec<f64> = (0..n * dimension).map(|_| stream.uniform()).collect();
+        let points = DensePoints { data: &data, dimension, metric: Metric::Euclidean };
+        let entered = |share: f64, threads: usize| {
+            let exec = Exec::with_threads(threads);
+            let cloud = Cloud::<f64>::new(&points, &Centred::new(&points, &exec).unwrap(), &exec).unwrap();
+            let mut graph = Graph::new(n, width).unwrap();
+            // Two partitions, so that neighbours of neighbours are in other parts.
+            let along = |axis: usize| {
+                let mut order: Vec<u32> = (0..n as u32).collect();
+                order.sort_by(|&a, &b| cloud.row(a)[axis].total_cmp(&cloud.row(b)[axis]));
+                order
+            };
+            for order in [along(0), along(1)] {
+                let parts = order.chunks(200).map(|points| Group { points, others: points, is_mutual: false });
+                compare_groups(&cloud, &parts.collect::<Vec<_>>(), &mut graph, &exec).unwrap();
+            }
+            let count = round(&cloud, &mut graph, Sampling { count: 10, share, seed: 5 }, &exec).unwrap();
+            (count, graph.entries.iter().map(|entry| (entry.index(), entry.is_fresh())).collect::<Vec<_>>())
+        };
+        let (whole, part, none) = (entered(1.0, 2), entered(0.3, 2), entered(0.0, 2));
+        assert!(0 < part.0 && part.0 < whole.0, "{} {}", part.0, whole.0);
+        assert_eq!(none.0, 0);
+        assert_eq!(part, entered(0.3, 1));
+        assert_eq!(part, entered(0.3, 3));
     }
 }

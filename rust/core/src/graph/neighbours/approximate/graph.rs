@@ -79,10 +79,11 @@ impl<E: Real> Graph<E> {
         &self.entries[i as usize * self.width..(i as usize + 1) * self.width]
     }
 
-    /// Prefetches a row.
+    /// Prefetches a row and its threshold.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {
         prefetch(&self.entries, i as usize * self.width, self.width);
+        prefetch(&self.worst, i as usize, 1);
     }
 
     /// True if the graph has this neighbour.
@@ -101,6 +102,9 @@ impl<E: Real> Graph<E> {
             let (rows, worst, entered) = &mut here[0];
             for &Proposal { point, other, distance } in proposals.iter().flat_map(|f| &f.by_rows[piece]) {
                 let place = point as usize - piece * ROWS_PER_PIECE;
+                if distance > worst[place] {
+                    continue;
+                }
                 let row = &mut rows[place * width..(place + 1) * width];
                 *entered += usize::from(insert(row, distance, other));
                 worst[place] = row[width - 1].distance;
@@ -112,8 +116,10 @@ impl<E: Real> Graph<E> {
 
 /// Inserts a neighbour into a row sorted by (distance, index) unless it is present or too far.
 fn insert<E: Real>(row: &mut [Entry<E>], distance: E, index: u32) -> bool {
-    let nearer = |entry: &Entry<E>| entry.distance < distance || (entry.distance == distance && entry.index() <= index);
-    let place = row.partition_point(nearer);
+    let nearer =
+        |entry: &Entry<E>| (entry.distance < distance) | ((entry.distance == distance) & (entry.index() <= index));
+    // All comparisons together take less time than the branches of a search, which no processor can predict.
+    let place: usize = row.iter().map(|entry| usize::from(nearer(entry))).sum();
     // A pair always has the same distance, so a present entry is directly before this place.
     if place == row.len() || (place > 0 && row[place - 1].index() == index) {
         return false;

@@ -39,6 +39,7 @@ use crate::{Exec, Real, Result};
 use cells::Cells;
 use cloud::Cloud;
 use compare::compare_groups;
+use descent::Sampling;
 use forest::{Leaves, grow};
 use graph::Graph;
 use probes::RecallProbes;
@@ -56,6 +57,10 @@ const PREFETCH_AHEAD: usize = 4;
 
 /// Share of the missing neighbours that a round leaves.
 const LEFT_BY_A_ROUND: f64 = 0.4;
+/// A round takes the share of the points that is expected to find what is missing, times this, and at
+/// least this share.
+const SPARE_SHARE: f64 = 1.25;
+const LEAST_SHARE: f64 = 0.1;
 /// No further tree is grown after one that left more than this share of the missing neighbours.
 /// Measured: 0.6 on curved surfaces, 0.7 and growing on images of digits.
 const LEFT_BY_A_TREE: f64 = 0.75;
@@ -66,7 +71,7 @@ const LEAF: usize = 1024;
 const SPARE: usize = 5;
 const SPARE_THIRDS: usize = 2;
 /// Fresh and settled neighbours of a point that take part in a round.
-const SAMPLE: usize = 15;
+const SAMPLE: usize = 20;
 
 /// Accuracy and seed of an approximate search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -196,12 +201,15 @@ impl<'a, T: Real, E: Real> ApproximateSearch<'a, T, E> {
     fn run_rounds(&mut self) -> Result<f64> {
         let mut missing = self.probes.missing(&self.graph);
         while missing > 0.0 {
+            let found_by_a_round = (1.0 - LEFT_BY_A_ROUND) * (1.0 - self.probes.recall(&self.graph));
+            let share = (SPARE_SHARE * missing / found_by_a_round).clamp(LEAST_SHARE, 1.0);
             let seed = self.settings.seed_for(2 * self.rounds + 1);
-            let entered = descent::round(&self.cloud, &mut self.graph, SAMPLE, seed, self.exec)?;
+            let sampling = Sampling { count: SAMPLE, share, seed };
+            let entered = descent::round(&self.cloud, &mut self.graph, sampling, self.exec)?;
             self.rounds += 1;
             missing = self.probes.missing(&self.graph);
             // Later rounds add fewer and fewer entries: in total hardly more than the last one.
-            if (entered as f64 / self.graph.entries.len() as f64) < missing.min(NEARLY_SETTLED) {
+            if (entered as f64 / self.graph.entries.len() as f64) < share * missing.min(NEARLY_SETTLED) {
                 break;
             }
         }
