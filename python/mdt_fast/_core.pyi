@@ -253,6 +253,19 @@ class OperatorSet:
         `lacking` has for each walk the samples without a row in it. The first `n_lenders` walks lend them
         rows, in equal parts.
         """
+    def keep_copy_alone(self, n_threads: int) -> OperatorSet:
+        """Return the same set with a copy of its matrices alone, whose order of the samples suits the cache.
+
+        A set whose own order does shares its matrices. All methods but `transition_in_any_order` take and return
+        samples in the given order.
+        """
+    n_transitions: Final[int]
+    def transition(self, index: int, n_threads: int) -> Transition:
+        """Return a stored walk, made from the copy at each call if the set keeps the copy alone."""
+    def transition_in_any_order(self, index: int) -> Transition:
+        """Return a stored walk as the set holds it: its samples may be in another order."""
+    def shares_matrices(self, other: OperatorSet) -> bool:
+        """Return whether the matrices are the same objects as those of another set."""
     def apply(self, weights: _Float64, block: _Floats, transposed: bool, n_threads: int) -> NDArray[Any]: ...
     def to_sparse(
         self,

@@ -340,7 +340,8 @@ class TestFaults:
                 process.send_signal(number)
                 ended, errors = process.communicate()
                 # Not the end of the process, which takes seconds on a busy machine.
-                assert number == signal.SIGKILL or float(ended) - began < 1, errors
+                assert number == signal.SIGKILL or ended, errors
+                assert number == signal.SIGKILL or float(ended) - began < 1
         done = json.loads((tmp_path / "result.manifest.json").read_text())["done"]
         assert 10 < done[0][1] < 450
         model.assign(planted[0], tmp_path / "result", block_rows=2)

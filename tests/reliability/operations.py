@@ -286,7 +286,7 @@ QUICK = (
     "OperatorSet.__", "OperatorSet.affinities", "OperatorSet.given_names", "OperatorSet.has_absences",
     "OperatorSet.has_same_members", "OperatorSet.joint", "OperatorSet.mean", "OperatorSet.metrics",
     "OperatorSet.present", "OperatorSet.scales",
-    "OperatorSet.stored_walks", "OperatorSet.trajectory", "OperatorSet.walk_matrix",
+    "OperatorSet.stored_walks", "OperatorSet.trajectory", "OperatorSet.transitions", "OperatorSet.walk_matrix",
     "OperatorSet.with_", "SearchResult.from_dict",
     "SearchResult.load", "SearchResult.n_evaluations", "SearchResult.operators", "SearchResult.save",
     "SearchResult.to_", "SearchResult.trajectories",

@@ -90,7 +90,7 @@ def _tightness(ops: OperatorSet, view: int) -> NDArray[np.float64]:
     has = ops.present[:, view]
     if training is None:
         # A given matrix or graph has no distances; the sum of the affinities to others stands for them.
-        stays = ops.views[view].diagonal()[has].astype(np.float64)
+        stays = ops.walk_matrix(view).diagonal()[has].astype(np.float64)
         values = np.divide(1.0 - stays, stays, out=np.full(len(stays), np.inf), where=stays > 0)
         tightness[has] = _relative(values)
     else:

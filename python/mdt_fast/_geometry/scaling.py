@@ -39,7 +39,7 @@ class Scaling:
         """Choose the scaling; eigenvectors need a power of one reversible walk."""
         if decomposition == "eigen":
             base, n_steps = _repeated_walk(W)
-            degrees = np.asarray(W.operators.transitions[base].degrees, dtype=np.float64)
+            degrees = np.asarray(W.operators._transition(base).degrees, dtype=np.float64)
             name = "eigen" if weighting == "uniform" else "eigen-stationary"
             return cls(name, degrees / degrees.sum(), base, n_steps)
         if weighting == "uniform":

@@ -279,7 +279,7 @@ def _spectral(W: Trajectory, max_t: int) -> NDArray[np.float64]:
     if len(W) > 1 or len(bases) != 1 or jumps or not ops._is_reversible(bases[0]):
         raise ValueError(f"method='spectral': expected {kinds}, which is a reversible walk; got {W!r}")
     base = bases[0]
-    degrees = np.sqrt(np.asarray(ops.transitions[base].degrees, dtype=np.float64))
+    degrees = np.sqrt(np.asarray(ops._transition(base).degrees, dtype=np.float64))
     _memory.require(_BYTES_PER_ENTRY * n * n, f"method='spectral' on {n} samples")
     symmetric = ops.walk_matrix(base).toarray().astype(np.float64)
     symmetric *= degrees[:, None]

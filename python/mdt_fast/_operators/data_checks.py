@@ -20,6 +20,7 @@ import numpy as np
 
 from .._graphs.column_units import leading_columns
 from .._support.csr import to_scipy
+from .._support.memory import MANY_SAMPLES, release_pages
 from .._support.warnings import ViewWarning, warn_user
 
 if TYPE_CHECKING:
@@ -37,9 +38,11 @@ def warn_of_data(operators: OperatorSet) -> None:
     """Issue all findings on the views as one warning."""
     found = []
     for view in range(operators.n_views):
-        own = operators._present_transition(view)
+        own = operators._present_transition(view, in_any_order=True)
         found += stays_put(operators.names[view], float(to_scipy(own, own.n).diagonal().mean()))
         found += data_findings(operators, view)
+        if operators.n_samples >= MANY_SAMPLES and (training := operators._training_views[view]) is not None:
+            release_pages(training.data)
     if found:
         warn_user("; ".join(found), ViewWarning)
 

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 # Largest accepted exponent: each power is applied step by step.
 MAX_POWER = 2**20
 
+# From this number of samples on, the core keeps the matrices once, in the order that suits the cache, and the matrices
+# in the given order are made where they are needed. (10,000,000 samples, two views, 15 neighbours: 4.2 GB less.)
+ONE_COPY = 500_000
+
 
 class OperatorSet:
     """Random-walk operators on the same samples, and further operators made from them.
@@ -62,7 +66,7 @@ class OperatorSet:
     absent : {"borrow", "stay"}
         What a step of a base view does with a sample that the view lacks.
     transitions : tuple
-        The stored transition matrices as the compiled core holds them. The row of a sample that a
+        The stored transition matrices as objects of the compiled core. The row of a sample that a
         base view lacks is empty if it is borrowed.
     native : object
         The set as the compiled core holds it.
@@ -95,29 +99,31 @@ class OperatorSet:
         absent: str = "borrow",
         n_jobs: int | None,
     ) -> None:
-        self.transitions = tuple(transitions)
+        self.n_samples = transitions[0].n
+        self.dtype: np.dtype[Any] = transitions[0].values.dtype
         self.members = tuple(members)
         self._presences = [None] * n_views if presences is None else list(presences)
         self.absent = absent
         self.n_duplicates = tuple(n_duplicates)
         self._training_views = list(training_views)
         self._joint = joint
-        self.n_samples = self.transitions[0].n
         self.names = list(names)
         self.n_views = n_views
         self.bandwidths = tuple(bandwidths)
-        self.dtype: np.dtype[Any] = self.transitions[0].values.dtype
         self.n_jobs = n_jobs
-        self.native = self._make_native()
+        self.native = self._make_native(transitions)
 
-    def _make_native(self) -> _core.OperatorSet:
-        walks, members = list(self.transitions), list(self.members)
-        if not self.has_absences:
-            return _core.OperatorSet(walks, members)
-        nothing = np.empty(0, dtype=np.uint32)
-        lacking = [nothing if each is None else each.lacking() for each in self._presences]
-        lacking += [nothing] * (len(walks) - len(lacking))
-        return _core.OperatorSet(walks, members, lacking, len(self.given_names) if self.absent == "borrow" else 0)
+    def _make_native(self, transitions: Sequence[_core.Transition]) -> _core.OperatorSet:
+        walks, members = list(transitions), list(self.members)
+        if self.has_absences:
+            nothing = np.empty(0, dtype=np.uint32)
+            lacking = [nothing if each is None else each.lacking() for each in self._presences]
+            lacking += [nothing] * (len(walks) - len(lacking))
+            n_lenders = len(self.given_names) if self.absent == "borrow" else 0
+            native = _core.OperatorSet(walks, members, lacking, n_lenders)
+        else:
+            native = _core.OperatorSet(walks, members)
+        return native.keep_copy_alone(n_threads(self.n_jobs)) if self.n_samples >= ONE_COPY else native
 
     @classmethod
     def _of_views(
@@ -275,14 +281,26 @@ class OperatorSet:
         return f"OperatorSet({self.n_samples} samples, members: {', '.join(self.names)}; {self.dtype})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes except the native set, which is made again from the others."""
-        return {key: value for key, value in self.__dict__.items() if key != "native"}
+        """Return the attributes and the transitions, from which the native set is made again."""
+        state = {key: value for key, value in self.__dict__.items() if key != "native"}
+        return {**state, "transitions": self.transitions}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the attributes and make the native set."""
         # Sets of earlier versions have all samples in every view.
-        self.__dict__.update({"_presences": [None] * state.get("n_views", 0), "absent": "borrow", **state})
-        self.native = self._make_native()
+        state = {"_presences": [None] * state.get("n_views", 0), "absent": "borrow", **state}
+        transitions = state.pop("transitions")
+        self.__dict__.update(state)
+        self.native = self._make_native(transitions)
+
+    @property
+    def transitions(self) -> tuple[_core.Transition, ...]:
+        """The stored transition matrices as objects of the compiled core."""
+        return tuple(map(self._transition, range(self.native.n_transitions)))
+
+    def _transition(self, index: int) -> _core.Transition:
+        """Return a stored matrix; a large set makes it at each call."""
+        return self.native.transition(index, n_threads(self.n_jobs))
 
     @property
     def joint(self) -> int | None:
@@ -332,13 +350,12 @@ class OperatorSet:
         Views that were given as transition matrices (:meth:`from_transitions`) have none. The row of a sample
         that a view lacks is empty if it is borrowed.
         """
-        degrees = [self.transitions[v].degrees for v in range(self.n_views)]
-        for name, each in zip(self.names, degrees, strict=False):
-            if each is None:
+        for view, name in enumerate(self.names[: self.n_views]):
+            if self.native.transition_in_any_order(view).degrees is None:
                 raise ValueError(f"ops: expected views with symmetric affinities, got {name!r}, which is a walk only")
+        walks = map(self._transition, range(self.n_views))
         return tuple(
-            sparse.csr_array(sparse.diags_array(np.asarray(each)) @ to_scipy(P, self.n_samples))
-            for each, P in zip(degrees, self.transitions, strict=False)
+            sparse.csr_array(sparse.diags_array(np.asarray(P.degrees)) @ to_scipy(P, self.n_samples)) for P in walks
         )
 
     def walk_matrix(self, index: int) -> sparse.csr_array:
@@ -366,15 +383,15 @@ class OperatorSet:
         >>> P.shape, bool(abs(P.sum(axis=1) - 1).max() < 1e-12)
         ((150, 150), True)
         """
-        index = check_integer("index", index, minimum=-len(self.transitions), maximum=len(self.transitions) - 1)
-        index %= len(self.transitions)
+        index = check_integer("index", index, minimum=-self.native.n_transitions, maximum=self.native.n_transitions - 1)
+        index %= self.native.n_transitions
         return self._walk_matrix(index, self._lent_rows() if self._borrows(index) else None)
 
     def _walk_matrix(self, index: int, lent: sparse.csr_array | None) -> sparse.csr_array:
         """Return a stored walk; `lent` are the rows that it may borrow, None if no walk does."""
         from .._graphs.absence import borrow_in
 
-        stored = to_scipy(self.transitions[index], self.n_samples)
+        stored = to_scipy(self._transition(index), self.n_samples)
         if lent is None or not self._borrows(index):
             return stored
         return freeze(borrow_in(stored, self._presences[index], lent).astype(self.dtype))
@@ -382,14 +399,14 @@ class OperatorSet:
     def _view_rows(self) -> Iterator[_core.Transition | _core.CsrParts]:
         """Yield the rows of each base view for the core: the stored walk, or a copy if it borrows rows."""
         for view in range(self.n_views):
-            yield to_parts(self.walk_matrix(view)) if self._borrows(view) else self.transitions[view]
+            yield to_parts(self.walk_matrix(view)) if self._borrows(view) else self._transition(view)
 
     def _lent_rows(self) -> sparse.csr_array:
         """Return the rows that the given views lend to a view that lacks a sample."""
         from .._graphs.absence import lent_rows
 
         n_given = len(self.given_names)
-        lenders = [to_scipy(each, self.n_samples) for each in self.transitions[:n_given]]
+        lenders = [to_scipy(self._transition(view), self.n_samples) for view in range(n_given)]
         return lent_rows(lenders, self._presences[:n_given])
 
     def _borrows(self, index: int) -> bool:
@@ -398,11 +415,14 @@ class OperatorSet:
 
     def _is_reversible(self, index: int) -> bool:
         """Return whether a stored walk has a symmetric affinity; one that borrows rows has none."""
-        return not self._borrows(index) and self.transitions[index].degrees is not None
+        return not self._borrows(index) and self.native.transition_in_any_order(index).degrees is not None
 
-    def _present_transition(self, view: int) -> _core.Transition:
-        """Return the walk of a base view among the samples that it has, in their order."""
-        presence, stored = self._presences[view], self.transitions[view]
+    def _present_transition(self, view: int, *, in_any_order: bool = False) -> _core.Transition:
+        """Return the walk of a base view among the samples that it has, in their order unless any will do."""
+        presence = self._presences[view]
+        if presence is None and in_any_order:
+            return self.native.transition_in_any_order(view)
+        stored = self._transition(view)
         if presence is None:
             return stored
         own = to_scipy(stored, self.n_samples)[presence.samples][:, presence.samples]
@@ -608,7 +628,7 @@ class OperatorSet:
         >>> ops.with_transitions({"shuffle": np.eye(150)[::-1]}).names
         ['view 0', 'view 1', 'shuffle']
         """
-        first = len(self.transitions)
+        first = self.native.n_transitions
         matrices, names = check_square(Ps, "Ps", _check_names(names), default="given", start=first - self.n_views)
         if matrices[0].shape[0] != self.n_samples:
             got = matrices[0].shape
@@ -801,8 +821,10 @@ class OperatorSet:
         if len(self.given_names) != len(other.given_names) and (self.has_absences or other.has_absences):
             # Borrowed rows are those of the given views.
             return False
-        pairs = zip(self.transitions, other.transitions, strict=False)
-        return all(a is b or _are_equal(a, b) for a, b in pairs)
+        if self.native.shares_matrices(other.native):
+            return True
+        walks = range(min(self.native.n_transitions, other.native.n_transitions))
+        return all(_are_equal(self._transition(i), other._transition(i)) for i in walks)
 
     def mean(self) -> Trajectory:
         """Return the mean of all members, a trajectory of one step.

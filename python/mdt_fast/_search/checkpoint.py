@@ -137,7 +137,7 @@ def fingerprint(ops: OperatorSet, features: list[Any]) -> str:
     """Return a digest of everything that scores are computed from."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(repr((ops.members, ops.n_views, ops.names)).encode())
-    for transition in ops.transitions:
+    for transition in map(ops._transition, range(ops.native.n_transitions)):
         for part in (transition.indptr, transition.indices, transition.values):
             digest.update(np.ascontiguousarray(part).data)
     for view in features:

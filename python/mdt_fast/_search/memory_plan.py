@@ -2,7 +2,7 @@
 
 from .. import _core
 from .._geometry.solver_memory import check_components
-from .._operators.operator_set import OperatorSet
+from .._operators.operator_set import ONE_COPY, OperatorSet
 from .scoring import Scoring, ScoringPlan
 
 # Entries of a row of a walk for each neighbour: a neighbour relation that holds in one direction
@@ -21,7 +21,7 @@ def plan_search(
     # Indices, distances and row starts of a graph exist while the walk of its view is made.
     graph = n_samples * (12 * n_neighbors + 8) + entries * 12
     operators = n_views * (entries * (4 + item_size) + n_samples * (8 + item_size))
-    candidates = _core.plan_candidates(n_samples, int(operators), n_clusters, item_size, n_threads)
+    candidates = _core.plan_candidates(n_samples, _copied(n_samples, int(operators)), n_clusters, item_size, n_threads)
     plan = {"graphs, while building": int(graph), "operators": int(operators), **_stages(candidates)}
     return {**plan, "total": sum(plan.values())}
 
@@ -35,8 +35,10 @@ def check_solver_memory(ops: OperatorSet, plan: ScoringPlan, scoring: Scoring) -
 
 def check_memory(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) -> None:
     """Raise MemoryError if scoring takes more than a limit in bytes."""
-    operators = sum(P.data.nbytes + P.indices.nbytes + 8 * ops.n_samples for P in ops.views)
-    candidates = _core.plan_candidates(ops.n_samples, operators, plan.n_components or 1, ops.dtype.itemsize, threads)
+    walks = map(ops.native.transition_in_any_order, range(ops.n_views))
+    operators = sum(P.values.nbytes + P.indices.nbytes + 8 * ops.n_samples for P in walks)
+    copied = _copied(ops.n_samples, operators)
+    candidates = _core.plan_candidates(ops.n_samples, copied, plan.n_components or 1, ops.dtype.itemsize, threads)
     stages = _stages(candidates)
     if sum(stages.values()) > limit:
         parts = ", ".join(f"{name} {size / 1e9:.3g} GB" for name, size in stages.items() if size)
@@ -44,6 +46,11 @@ def check_memory(limit: int, ops: OperatorSet, plan: ScoringPlan, threads: int) 
             f"memory_limit: expected at least {sum(stages.values()) / 1e9:.3g} GB for {ops.n_samples:,} samples, "
             f"{candidates.at_once} candidate(s) at a time ({parts}), got {limit / 1e9:.3g} GB"
         )
+
+
+def _copied(n_samples: int, operators: int) -> int:
+    """Return the bytes of the operators of which a search makes a reordered copy."""
+    return 0 if n_samples >= ONE_COPY else operators
 
 
 def _stages(plan: _core.CandidatePlan) -> dict[str, int]:

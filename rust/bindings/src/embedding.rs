@@ -182,7 +182,7 @@ pub fn embed_multiview(
     let n_components = within("n_components", n_components, 1..=MAX_SIZE)?;
     let settings = SvdSettings { rank: n_components + 1, tolerance, accuracy: Accuracy::Values, max_iterations, seed };
     dispatch!(&operators.get().0, set => {
-        let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
+        let entries: usize = set.in_any_order().iter().map(|walk| walk.matrix().nnz()).sum();
         let cost = entries.saturating_mul(n_components.saturating_mul(256));
         let embed = |exec: &_| spectral::embed_multiview(set, n_views, n_components, &settings, exec);
         coordinates(py, run(py, n_threads, cost, embed)?, n_components)
@@ -234,7 +234,7 @@ pub fn embed_cross_diffusion(
     let settings =
         EmbeddingSettings { n_components, drop_first: true, tolerance, only_distances: false, max_iterations, seed };
     dispatch!(&operators.get().0, set => {
-        let entries: usize = set.walks().iter().map(|walk| walk.matrix().nnz()).sum();
+        let entries: usize = set.in_any_order().iter().map(|walk| walk.matrix().nnz()).sum();
         let cost = entries.saturating_mul(set.n()).saturating_mul(n_steps.saturating_mul(2));
         let embed = |exec: &_| spectral::embed_cross_diffusion(set, n_views, n_steps, &settings, exec);
         coordinates(py, run(py, n_threads, cost, embed)?, n_components)

@@ -1,5 +1,7 @@
 //! `OperatorSet`: members over stored transition matrices, and the functions of their trajectories.
 
+use std::sync::Arc;
+
 use mdt_core::{Direction, EntropyEstimate, EntropyOptions, OperatorSet, Pruning, Real, Trajectory};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
@@ -50,7 +52,7 @@ pub fn trajectory<'a, T: Real>(
 
 /// Multiplications of one column through the trajectory.
 pub fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
-    let walks = trajectory.set().walks();
+    let walks = trajectory.set().in_any_order();
     let powers = trajectory.steps().iter().flat_map(|step| &step.powers);
     let costs = powers.map(|p| walks[p.base].matrix().nnz().saturating_mul(p.exponent as usize));
     costs.fold(trajectory.n(), usize::saturating_add)
@@ -93,6 +95,50 @@ impl PyOperatorSet {
         .map_err(to_exception)
     }
 
+    /// Return the same set with a copy of its matrices alone whose order suits the cache, or a set that
+    /// shares the matrices if their order does.
+    fn keep_copy_alone(&self, py: Python<'_>, n_threads: usize) -> PyResult<Self> {
+        dispatch!(&self.0, set => {
+            let made = run(py, n_threads, usize::MAX, |exec| set.keep_copy_alone(exec))?;
+            Ok(Self(AnySet::from(made)))
+        })
+    }
+
+    /// Number of stored matrices.
+    #[getter]
+    fn n_transitions(&self) -> usize {
+        dispatch!(&self.0, set => set.in_any_order().len())
+    }
+
+    /// Return a stored matrix, made from the copy at each call if the set keeps the copy alone.
+    fn transition(&self, py: Python<'_>, index: usize, n_threads: usize) -> PyResult<PyTransition> {
+        dispatch!(&self.0, set => {
+            let index = within("index", index, 0..=set.in_any_order().len() - 1)?;
+            let cost = if set.keeps_copy_alone() { set.in_any_order()[index].matrix().nnz().saturating_mul(16) } else { 0 };
+            Ok(run(py, n_threads, cost, |exec| set.walk(index, exec))?.into())
+        })
+    }
+
+    /// Return whether all matrices are the same objects as those of another set.
+    fn shares_matrices(&self, other: &Self) -> bool {
+        fn same<T: Real>(a: &OperatorSet<T>, b: &OperatorSet<T>) -> bool {
+            a.in_any_order().iter().zip(b.in_any_order()).all(|(a, b)| Arc::ptr_eq(a, b))
+        }
+        match (&self.0, &other.0) {
+            (Precision::Single(a), Precision::Single(b)) => same(a, b),
+            (Precision::Double(a), Precision::Double(b)) => same(a, b),
+            _ => false,
+        }
+    }
+
+    /// Return a stored matrix as the set holds it: its samples may be in another order.
+    fn transition_in_any_order(&self, index: usize) -> PyResult<PyTransition> {
+        dispatch!(&self.0, set => {
+            let index = within("index", index, 0..=set.in_any_order().len() - 1)?;
+            Ok(set.in_any_order()[index].clone().into())
+        })
+    }
+
     /// Return `W @ block`, or `W.T @ block`.
     fn apply<'py>(
         &self,
@@ -112,7 +158,7 @@ impl PyOperatorSet {
             let out = empty(&block, [set.n(), cols])?;
             let mut writable = out.readwrite();
             let target = writable.as_slice_mut()?;
-            run(py, n_threads, cost, |exec| trajectory.apply(x, cols, direction, target, exec))?;
+            run(py, n_threads, cost, |exec| trajectory.apply_to_samples(x, cols, direction, target, exec))?;
             Ok(out.into_any())
         })
     }

@@ -24,6 +24,18 @@ pub type AnyCsr = Precision<Csr<f32>, Csr<f64>>;
 pub type AnyTransition = Precision<Arc<Transition<f32>>, Arc<Transition<f64>>>;
 pub type AnySet = Precision<OperatorSet<f32>, OperatorSet<f64>>;
 
+impl From<OperatorSet<f32>> for AnySet {
+    fn from(set: OperatorSet<f32>) -> Self {
+        Self::Single(set)
+    }
+}
+
+impl From<OperatorSet<f64>> for AnySet {
+    fn from(set: OperatorSet<f64>) -> Self {
+        Self::Double(set)
+    }
+}
+
 /// Evaluates the same expression for either precision.
 macro_rules! dispatch {
     ($any:expr, $value:ident => $body:expr) => {

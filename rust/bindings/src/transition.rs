@@ -17,15 +17,24 @@ use crate::run::{run, to_exception};
 #[pyclass(name = "Transition", module = "mdt_fast._core", frozen)]
 pub struct PyTransition(pub AnyTransition);
 
-impl From<Transition<f32>> for PyTransition {
-    fn from(transition: Transition<f32>) -> Self {
-        Self(Precision::Single(Arc::new(transition)))
+impl From<Arc<Transition<f32>>> for PyTransition {
+    fn from(transition: Arc<Transition<f32>>) -> Self {
+        Self(Precision::Single(transition))
     }
 }
 
-impl From<Transition<f64>> for PyTransition {
-    fn from(transition: Transition<f64>) -> Self {
-        Self(Precision::Double(Arc::new(transition)))
+impl From<Arc<Transition<f64>>> for PyTransition {
+    fn from(transition: Arc<Transition<f64>>) -> Self {
+        Self(Precision::Double(transition))
+    }
+}
+
+impl<T> From<Transition<T>> for PyTransition
+where
+    Self: From<Arc<Transition<T>>>,
+{
+    fn from(transition: Transition<T>) -> Self {
+        Arc::new(transition).into()
     }
 }
 
@@ -81,7 +90,7 @@ pub fn density_factors<'py>(
     let (kernel, how) = (self::kernel(kernel, &widths)?, self::symmetrize(symmetrize)?);
     let graph = graph.get().to_csr(py)?;
     let factors = run(py, n_threads, graph.nnz().saturating_mul(16), |exec| {
-        let affinity: Csr<f64> = symmetric_affinity(&graph, kernel, diagonal, how, exec)?;
+        let affinity: Csr<f64> = symmetric_affinity(graph, kernel, diagonal, how, exec)?;
         mdt_core::density_factors(&affinity, anisotropy, exec)
     })?;
     Ok(factors.into_pyarray(py))
@@ -97,7 +106,7 @@ fn make(
 ) -> PyResult<PyTransition> {
     run(py, n_threads, cost, move |exec| {
         let walk = make(exec)?;
-        Ok(if single_precision { walk.to_single()?.into() } else { walk.into() })
+        Ok(if single_precision { walk.into_single()?.into() } else { walk.into() })
     })
 }
 
@@ -123,8 +132,7 @@ impl PyTransition {
         let (kernel, how) = (self::kernel(kernel, &widths)?, self::symmetrize(symmetrize)?);
         let graph = graph.get().to_csr(py)?;
         let cost = graph.nnz().saturating_mul(16);
-        let affinity = run(py, n_threads, cost, |exec| symmetric_affinity(&graph, kernel, diagonal, how, exec))?;
-        drop(graph);
+        let affinity = run(py, n_threads, cost, |exec| symmetric_affinity(graph, kernel, diagonal, how, exec))?;
         make(py, cost, single_precision, n_threads, |exec| Transition::from_symmetric(affinity, anisotropy, exec))
     }
 

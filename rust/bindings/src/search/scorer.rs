@@ -112,7 +112,7 @@ impl PyScorer {
         n_threads: usize,
     ) -> PyResult<Self> {
         let (source, clustering) = (Source::new(quality)?, clustering.map(|how| how.0.clone()));
-        let n_walks = dispatch!(&operators.get().0, set => set.walks().len());
+        let n_walks = dispatch!(&operators.get().0, set => set.in_any_order().len());
         let n_views = if features.is_empty() { n_walks } else { features.len() };
         within("length of view_weights", view_weights.len(), 0..=n_views)?;
         let start = dispatch!(&operators.get().0, set => start_of(set));

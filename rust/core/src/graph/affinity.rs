@@ -17,7 +17,6 @@
 //! 2004.
 
 use crate::ground::csr::RowBlock;
-use crate::ground::memory;
 use crate::{Csr, Error, Exec, Real, Result};
 
 /// Rows that one thread processes at a time.
@@ -104,7 +103,7 @@ impl Symmetrize {
 ///
 /// Every point gets `diagonal` on the diagonal. Affinities of exactly 0 are not stored.
 pub fn symmetric_affinity<T: Real>(
-    graph: &Csr<f64>,
+    graph: Csr<f64>,
     kernel: Kernel<'_>,
     diagonal: f64,
     symmetrize: Symmetrize,
@@ -115,13 +114,13 @@ pub fn symmetric_affinity<T: Real>(
     if let Kernel::Squared(Bandwidths::PerPoint(h)) | Kernel::Linear(Bandwidths::PerPoint(h)) = kernel {
         Error::check_size("bandwidths", n, h.len())?;
     }
-    let mut forward = graph.with_values(memory::copy(graph.values())?)?;
+    let mut forward = graph;
     forward.map_values(exec, |i, j, d| kernel.affinity(i, j, d))?;
     let backward = forward.transpose()?;
     let blocks = exec.map(n.div_ceil(ROWS_PER_BLOCK), |b| {
         let mut block = RowBlock::default();
         for i in b * ROWS_PER_BLOCK..((b + 1) * ROWS_PER_BLOCK).min(n) {
-            if graph.row(i).0.binary_search(&(i as u32)).is_ok() {
+            if forward.row(i).0.binary_search(&(i as u32)).is_ok() {
                 return Err(Error::Invalid(format!("expected a graph without self-loops, got one at {i}")));
             }
             let start = block.indices.len();
@@ -144,6 +143,7 @@ pub fn symmetric_affinity<T: Real>(
         }
         Ok(block)
     })?;
+    drop((forward, backward));
     Csr::from_row_blocks(n, blocks)
 }
 
@@ -184,7 +184,7 @@ mod tests {
     fn symmetrisations_combine_both_directions() {
         let exec = Exec::with_threads(1);
         for (how, expected) in [(Symmetrize::Mean, 2.5), (Symmetrize::Max, 3.0), (Symmetrize::Min, 2.0)] {
-            let k: Csr<f64> = symmetric_affinity(&graph(), Kernel::Given, 7.0, how, &exec).unwrap();
+            let k: Csr<f64> = symmetric_affinity(graph(), Kernel::Given, 7.0, how, &exec).unwrap();
             assert_eq!(k.row(1), (&[0_u32, 1, 2][..], &[1.0, 7.0, expected][..]));
             assert_eq!(k.transpose().unwrap(), k);
         }
@@ -194,9 +194,9 @@ mod tests {
     fn one_way_edges_are_halved_or_dropped() {
         let exec = Exec::with_threads(1);
         let one_way = Csr::new(2, vec![0, 1, 1], vec![1], vec![1.0]).unwrap();
-        let mean: Csr<f64> = symmetric_affinity(&one_way, Kernel::Binary, 1.0, Symmetrize::Mean, &exec).unwrap();
+        let mean: Csr<f64> = symmetric_affinity(one_way.clone(), Kernel::Binary, 1.0, Symmetrize::Mean, &exec).unwrap();
         assert_eq!(mean.row(1), (&[0_u32, 1][..], &[0.5, 1.0][..]));
-        let min: Csr<f64> = symmetric_affinity(&one_way, Kernel::Binary, 1.0, Symmetrize::Min, &exec).unwrap();
+        let min: Csr<f64> = symmetric_affinity(one_way, Kernel::Binary, 1.0, Symmetrize::Min, &exec).unwrap();
         assert_eq!(min.row(0), (&[0_u32][..], &[1.0][..]));
     }
 }

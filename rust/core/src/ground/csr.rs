@@ -104,6 +104,14 @@ impl<T: Real> Csr<T> {
         Ok(Csr { n_cols: self.n_cols, indptr, indices, values })
     }
 
+    /// The same pattern with other values made from these.
+    pub(crate) fn convert<S: Real>(self, f: impl FnOnce(Vec<T>) -> Result<Vec<S>>) -> Result<Csr<S>> {
+        let Self { n_cols, indptr, indices, values } = self;
+        let values = f(values)?;
+        assert_eq!(values.len(), indices.len());
+        Ok(Csr { n_cols, indptr, indices, values })
+    }
+
     /// Row pointers, columns and values.
     pub fn into_parts(self) -> (Vec<u64>, Vec<u32>, Vec<T>) {
         (self.indptr, self.indices, self.values)

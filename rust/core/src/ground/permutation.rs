@@ -22,6 +22,11 @@ impl Permutation {
         Self { places: inverse(&order), order }
     }
 
+    /// The permutation that undoes this one.
+    pub fn inverse(&self) -> Result<Self> {
+        Ok(Self { order: memory::copy(&self.places)?, places: memory::copy(&self.order)? })
+    }
+
     /// The rows of a block in this order.
     pub fn permute_rows<V: Copy>(&self, block: &[V]) -> Result<Vec<V>> {
         let cols = block.len() / self.order.len();
@@ -33,12 +38,19 @@ impl Permutation {
 
     /// The inverse of [`Self::permute_rows`].
     pub fn restore_rows<V: Copy + Zeroable>(&self, block: &[V]) -> Result<Vec<V>> {
-        let cols = block.len() / self.order.len();
         let mut out = memory::zeros(block.len())?;
+        self.restore_rows_to(block, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`Self::restore_rows`], into a block of the same size.
+    pub fn restore_rows_to<V: Copy>(&self, block: &[V], out: &mut [V]) -> Result<()> {
+        Error::check_size("elements of the output", block.len(), out.len())?;
+        let cols = block.len() / self.order.len();
         for (&point, row) in self.order.iter().zip(block.chunks_exact(cols.max(1))) {
             out[point as usize * cols..][..cols].copy_from_slice(row);
         }
-        Ok(out)
+        Ok(())
     }
 }
 

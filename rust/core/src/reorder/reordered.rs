@@ -4,13 +4,15 @@
 //! 260 ms breadth-first, 120 to 130 ms region by region (see `choice`). The copy costs about ten
 //! passes over the entries and the memory of the matrices.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
+use crate::ground::memory;
 use crate::reorder::choice::best_permutation;
 use crate::walk::operator_set::ReorderedSet;
-use crate::{Exec, OperatorSet, Real, Result};
+use crate::{Direction, Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Sets with fewer points are not reordered: a block of 16 doubles per point fits the cache.
 pub(crate) const LARGE: usize = 1 << 14;
@@ -23,12 +25,57 @@ pub(crate) fn reordered<'a, T: Real>(set: &'a OperatorSet<T>, exec: &Exec) -> Re
         // Two threads may both make a copy. The copies are equal and one is kept.
         let _ = set.reordered.set(made.map(Arc::new));
     }
-    Ok(set.reordered.get().and_then(Option::as_deref))
+    Ok(set.copy())
+}
+
+impl<T: Real> OperatorSet<T> {
+    /// The same set with the reordered copy of its matrices alone, or the set itself if its order is the
+    /// best. The matrices in the given order are freed with their last owner, and made again where they
+    /// are needed.
+    pub fn keep_copy_alone(&self, exec: &Exec) -> Result<Self> {
+        reordered(self, exec)?;
+        Ok(self.with_copy_alone())
+    }
+}
+
+impl<T: Real> Trajectory<'_, T> {
+    /// `W x` or `W^T x` as [`Self::apply`], by the copy if the set keeps it alone: no matrix in the given
+    /// order is made.
+    pub fn apply_to_samples(
+        &self,
+        x: &[T],
+        cols: usize,
+        direction: Direction,
+        out: &mut [T],
+        exec: &Exec,
+    ) -> Result<()> {
+        match self.set().copy() {
+            Some(copy) if self.set().keeps_copy_alone() => {
+                Error::check_size("elements of the block", self.n() * cols, x.len())?;
+                let mut permuted = memory::zeros(x.len())?;
+                self.over(&copy.set).apply(&copy.permutation.permute_rows(x)?, cols, direction, &mut permuted, exec)?;
+                copy.permutation.restore_rows_to(&permuted, out)
+            }
+            _ => self.apply(x, cols, direction, out, exec),
+        }
+    }
 }
 
 /// The reordered copy of a set, or the set itself if there is none.
 pub(crate) fn in_cache_order<'a, T: Real>(set: &'a OperatorSet<T>, exec: &Exec) -> Result<&'a OperatorSet<T>> {
     Ok(reordered(set, exec)?.map_or(set, |reordered| &reordered.set))
+}
+
+/// The rows of a block over the given set, in the order of the set [`in_cache_order`].
+pub(crate) fn to_cache_order<'a, T: Real, V: Copy + Zeroable>(
+    set: &OperatorSet<T>,
+    block: &'a [V],
+    exec: &Exec,
+) -> Result<Cow<'a, [V]>> {
+    match reordered(set, exec)? {
+        Some(reordered) => reordered.permutation.permute_rows(block).map(Cow::Owned),
+        None => Ok(Cow::Borrowed(block)),
+    }
 }
 
 /// The rows of a block over the set [`in_cache_order`], in the order of the given set.

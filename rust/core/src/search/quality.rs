@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use super::clustering::{Clustered, Clustering};
 use crate::cluster::quality::Criterion;
 use crate::graph::neighbours::Features;
-use crate::reorder::{in_cache_order, in_given_order};
+use crate::reorder::{in_cache_order, in_given_order, to_cache_order};
 use crate::{Contrastive, Error, Exec, OperatorSet, Real, Result, Trajectory};
 
 /// Weights that differ from 1 by less are those of all views.
@@ -104,7 +104,7 @@ impl<T: Real> Quality<'_, T> {
     ) -> Result<f64> {
         match self {
             Self::Labels { clustering, criterion, views } => {
-                let labels = OrderedLabels { set, of_walks: labels, of_features: Cow::Borrowed(labels) };
+                let labels = OrderedLabels::of_given(labels, set, exec)?;
                 average(*criterion, views, &labels, clustering.k_means.n_clusters, exec)
             }
             Self::Function { function, .. } => {
@@ -143,7 +143,7 @@ fn average<T: Real>(
 /// Labels in the order of a set, for its walks, and in the given order, for features.
 struct OrderedLabels<'a, T> {
     set: &'a OperatorSet<T>,
-    of_walks: &'a [u32],
+    of_walks: Cow<'a, [u32]>,
     of_features: Cow<'a, [u32]>,
 }
 
@@ -151,7 +151,13 @@ impl<'a, T: Real> OrderedLabels<'a, T> {
     /// Labels in the solver's order.
     fn of_solver(labels: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
         let of_features = Cow::Owned(in_given_order(set, labels.to_vec(), exec)?);
-        Ok(Self { set: in_cache_order(set, exec)?, of_walks: labels, of_features })
+        Ok(Self { set: in_cache_order(set, exec)?, of_walks: Cow::Borrowed(labels), of_features })
+    }
+
+    /// Labels in the given order.
+    fn of_given(labels: &'a [u32], set: &'a OperatorSet<T>, exec: &Exec) -> Result<Self> {
+        let of_walks = to_cache_order(set, labels, exec)?;
+        Ok(Self { set: in_cache_order(set, exec)?, of_walks, of_features: Cow::Borrowed(labels) })
     }
 }
 
@@ -182,9 +188,9 @@ impl ViewRows<'_> {
             Self::Walk(walk) => {
                 let Some((rows, points)) = labels.set.present(walk, exec)? else {
                     let rows = Features::Sparse(labels.set.walks()[walk].matrix());
-                    return criterion.of(rows, labels.of_walks, n_labels, exec).map(Some);
+                    return criterion.of(rows, &labels.of_walks, n_labels, exec).map(Some);
                 };
-                let Some((labels, n_labels)) = labels_of(&points, labels.of_walks, n_labels) else {
+                let Some((labels, n_labels)) = labels_of(&points, &labels.of_walks, n_labels) else {
                     return Ok(None);
                 };
                 criterion.of(Features::Sparse(rows), &labels, n_labels, exec).map(Some)

@@ -33,7 +33,7 @@ pub struct ChainSum<'a, T> {
 impl<'a, T: Real> ChainSum<'a, T> {
     /// Checks the chains against the set.
     pub fn new(set: &'a OperatorSet<T>, chains: &'a [Chain]) -> Result<Self> {
-        let walks = set.walks().len();
+        let walks = set.in_any_order().len();
         if chains.is_empty() || chains.iter().any(|chain| chain.factors.is_empty()) {
             return Err(Error::Invalid("expected at least one chain, each of at least one factor".into()));
         }

@@ -52,8 +52,11 @@ pub fn embed_cross_diffusion<T: Real>(
 
 /// The mean of the `Q_v`, row by row.
 fn mean<T: Real>(set: &OperatorSet<T>, n_views: usize, n_steps: usize, exec: &Exec) -> Result<Vec<T>> {
-    if n_views < 2 || n_views > set.walks().len() {
-        return Err(Error::Invalid(format!("expected at least 2 views, got {}", n_views.min(set.walks().len()))));
+    if n_views < 2 || n_views > set.in_any_order().len() {
+        return Err(Error::Invalid(format!(
+            "expected at least 2 views, got {}",
+            n_views.min(set.in_any_order().len())
+        )));
     }
     let n = set.n();
     let side = n.div_ceil(SIDE);

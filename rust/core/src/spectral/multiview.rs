@@ -23,8 +23,11 @@ struct BlockAffinity<'a, T> {
 
 impl<'a, T: Real> BlockAffinity<'a, T> {
     fn new(set: &'a OperatorSet<T>, n_views: usize) -> Result<Self> {
-        if n_views < 2 || n_views > set.walks().len() {
-            return Err(Error::Invalid(format!("expected at least 2 views, got {}", n_views.min(set.walks().len()))));
+        if n_views < 2 || n_views > set.in_any_order().len() {
+            return Err(Error::Invalid(format!(
+                "expected at least 2 views, got {}",
+                n_views.min(set.in_any_order().len())
+            )));
         }
         if set.borrowing().is_some() {
             return Err(Error::Invalid("expected views that have all samples, got views that lack some".into()));
@@ -78,6 +81,7 @@ pub fn embed_multiview<T: Real>(
     settings: &SvdSettings,
     exec: &Exec,
 ) -> Result<Coordinates<T>> {
+    set.restore(exec)?;
     let affinity = BlockAffinity::new(set, n_views)?;
     let n = affinity.n();
     let mut sums = vec![T::ZERO; n];

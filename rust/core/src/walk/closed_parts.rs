@@ -42,8 +42,7 @@ impl<T: Real> Trajectory<'_, T> {
         walks.sort_unstable();
         walks.dedup();
         // The number does not depend on the order of the points, and neighbours are close in the permuted copy.
-        let copy = self.set().reordered.get().and_then(Option::as_deref);
-        closed_parts(copy.map_or(self.set(), |copy| &copy.set), &walks, exec)
+        closed_parts(self.set().copy().map_or(self.set(), |copy| &copy.set), &walks, exec)
     }
 }
 

@@ -60,6 +60,7 @@ impl<T: Real> Trajectory<'_, T> {
     /// The contrastive loss. Weights need not lie on the simplex.
     pub fn contrastive_loss(&self, options: Contrastive<'_>, exec: &Exec) -> Result<ContrastiveLoss> {
         check(self.set(), &options)?;
+        self.set().restore(exec)?;
         let evaluation = LossEvaluation::new(self, options)?;
         let (width, in_flight) = evaluation.block_shape(exec.threads());
         let rows = options.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
@@ -81,7 +82,7 @@ impl<T: Real> Trajectory<'_, T> {
 
 fn check<T: Real>(set: &OperatorSet<T>, options: &Contrastive<'_>) -> Result<()> {
     let invalid = |message: String| Err(Error::Invalid(message));
-    let (n, views) = (set.n(), set.walks().len());
+    let (n, views) = (set.n(), set.in_any_order().len());
     if n < 2 {
         return invalid(format!("expected at least 2 points, got {n}"));
     }
@@ -132,7 +133,7 @@ impl<'a, T: Real> LossEvaluation<'a, T> {
 
     /// Bytes of a copy of the walks and of their transposes.
     fn matrix_bytes(&self) -> usize {
-        let entries: usize = self.trajectory.set().walks().iter().map(|walk| walk.matrix().nnz()).sum();
+        let entries: usize = self.trajectory.set().in_any_order().iter().map(|walk| walk.matrix().nnz()).sum();
         2 * entries * (size_of::<u32>() + size_of::<T>())
     }
 

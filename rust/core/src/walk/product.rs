@@ -37,6 +37,7 @@ impl<T: Real> Trajectory<'_, T> {
     /// The pruned product; [`Error::Memory`] with an estimate if it exceeds `memory_limit` bytes.
     pub fn to_sparse(&self, pruning: Pruning, memory_limit: u64, exec: &Exec) -> Result<Csr<T>> {
         let n = self.n();
+        self.set().restore(exec)?;
         self.check_fits(pruning, memory_limit, exec)?;
         let blocks = exec.map(n.div_ceil(ROWS_PER_BLOCK), |b| {
             let mut row = SparseRow::new(n);

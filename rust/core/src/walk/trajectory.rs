@@ -64,8 +64,9 @@ impl<'a, T: Real> Trajectory<'a, T> {
 
     /// Steps of the mean of all stored walks; `steps` must be positive.
     pub(crate) fn of_mean(set: &'a OperatorSet<T>, steps: usize) -> Self {
-        let weight = 1.0 / set.walks().len() as f64;
-        let powers = (0..set.walks().len()).map(|base| Power { base, exponent: 1, weight }).collect();
+        let walks = set.in_any_order().len();
+        let weight = 1.0 / walks as f64;
+        let powers = (0..walks).map(|base| Power { base, exponent: 1, weight }).collect();
         Self { set, steps: vec![Step { identity: 0.0, uniform: 0.0, powers }; steps] }
     }
 
@@ -117,6 +118,7 @@ impl<'a, T: Real> Trajectory<'a, T> {
         if cols == 0 {
             return Ok(());
         }
+        self.set.restore(exec)?;
         let (x, together) = (TallRef::new(x, cols), self.columns_together(cols));
         if cols <= together {
             return self.apply_panel(x, direction, out, exec);

@@ -185,12 +185,11 @@ impl<T: Real> Transition<T> {
         Ok(Self::of_parts(self.matrix.submatrix(order, places, exec)?, degrees))
     }
 
-    /// The same walk rounded to single precision.
-    pub fn to_single(&self) -> Result<Transition<f32>> {
+    /// The same walk rounded to single precision; its pattern is not copied.
+    pub fn into_single(self) -> Result<Transition<f32>> {
         let round = |values: &[T]| memory::collect(values.iter().map(|v| v.to_f64() as f32));
-        let matrix = self.matrix.with_values(round(self.matrix.values())?)?;
         let degrees = self.degrees.as_ref().map(|d| round(&d.degrees)).transpose()?;
-        Ok(Transition::of_parts(matrix, degrees))
+        Ok(Transition::of_parts(self.matrix.convert(|values| round(&values))?, degrees))
     }
 
     /// The matrix itself.

@@ -59,7 +59,7 @@ fn affinities_and_transitions() {
         let widths: Vec<f64> = Random(4).block(N).iter().map(|v: &f64| 0.5 + v).collect();
         let affinity = |exec: &Exec| -> Csr<T> {
             let kernel = Kernel::Squared(Bandwidths::PerPoint(&widths));
-            symmetric_affinity(&graph, kernel, 1.0, Symmetrize::Mean, exec).unwrap()
+            symmetric_affinity(graph.clone(), kernel, 1.0, Symmetrize::Mean, exec).unwrap()
         };
         assert_same("affinity", |exec| matrix_bits(&affinity(exec)));
         assert_same("row sums", |exec| bits(&affinity(exec).row_sums(exec).unwrap()));

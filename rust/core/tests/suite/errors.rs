@@ -68,7 +68,8 @@ fn neighbour_searches() {
 
 #[test]
 fn affinities_and_transitions() {
-    let affinity = |graph: &Csr<f64>, kernel| symmetric_affinity::<f64>(graph, kernel, 1.0, Symmetrize::Mean, &exec());
+    let affinity =
+        |graph: &Csr<f64>, kernel| symmetric_affinity::<f64>(graph.clone(), kernel, 1.0, Symmetrize::Mean, &exec());
     let oblong = csr(3, &[0, 1, 2], &[0, 1], &[1.0; 2]).unwrap();
     let square = csr(2, &[0, 1, 2], &[1, 0], &[1.0; 2]).unwrap();
     assert_message(affinity(&oblong, Kernel::Binary), "graph columns: expected 2, got 3");
@@ -197,7 +198,8 @@ fn the_stop_flag_stops_every_operation() {
     for threads in [1, 2] {
         let stopped = Exec::new(threads, Arc::new(AtomicBool::new(true)));
         let search = |metric, method| nearest_neighbours(points, 3, metric, method, &stopped).map(drop);
-        let affinity = symmetric_affinity::<f64>(&graph, Kernel::Binary, 1.0, Symmetrize::Max, &stopped).map(drop);
+        let affinity =
+            symmetric_affinity::<f64>(graph.clone(), Kernel::Binary, 1.0, Symmetrize::Max, &stopped).map(drop);
         let matrix = || set.walks()[0].matrix().clone();
         for result in [
             stopped.check(),

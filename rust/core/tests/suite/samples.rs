@@ -67,7 +67,7 @@ pub fn reversible<T: Real>(n: usize, k: usize, seed: u64) -> Transition<T> {
     let table = nearest_neighbours(points, k.min(n - 1), Metric::Euclidean, Method::Auto, &exec).unwrap();
     let width = 1.0 / (n as f64).sqrt();
     let kernel = Kernel::Squared(Bandwidths::Common(width));
-    let affinity = symmetric_affinity(&graph(&table), kernel, 1.0, Symmetrize::Mean, &exec).unwrap();
+    let affinity = symmetric_affinity(graph(&table), kernel, 1.0, Symmetrize::Mean, &exec).unwrap();
     Transition::from_symmetric(affinity, 0.0, &exec).unwrap()
 }
 
