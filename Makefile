@@ -58,7 +58,7 @@ test-oldest: ## the tests with the oldest versions that pyproject.toml allows
 	target/oldest-venv/bin/python -m pytest $(addprefix -W ignore::,$(OLD_WARNINGS))
 
 test-slow: $(INSTALLED) ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -o timeout=0
 
 lint: $(INSTALLED) ## rustfmt, clippy, ruff, mypy --strict, import-linter, stub check
 	$(BIN)/python -m pip install --quiet --editable '.[lint]'

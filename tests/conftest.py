@@ -67,7 +67,7 @@ def client(dask_cluster):
     """A client of two Dask workers, which are there."""
     distributed = pytest.importorskip("distributed")
     with distributed.Client(dask_cluster) as client:
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, timeout=60)
         yield client
 
 
