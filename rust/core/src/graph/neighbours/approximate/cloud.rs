@@ -14,7 +14,7 @@ use crate::{Exec, Real, Result, Stream};
 /// Points that one thread projects at a time.
 const ROWS_PER_PRODUCT: usize = 1024;
 /// Number of points between the prefetch of a row and its use.
-const PREFETCH_AHEAD: usize = 8;
+pub(in crate::graph::neighbours) const PREFETCH_AHEAD: usize = 8;
 
 /// Row-major points with their squared norms.
 pub(in crate::graph::neighbours) struct Cloud<E> {

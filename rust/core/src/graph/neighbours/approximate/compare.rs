@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::cloud::Cloud;
+use super::cloud::{Cloud, PREFETCH_AHEAD};
 use super::graph::{Graph, Proposals};
 use super::smallest::{GROUP_SIZE, Smallest, for_each_place};
 use crate::{Exec, Real, Result};
@@ -16,8 +16,6 @@ const PIECES_PER_TURN: usize = 32;
 /// Rows of a product and approximate number of its values, which stay in cache.
 const ROWS_PER_PRODUCT: usize = 512;
 const VALUES_PER_PRODUCT: usize = 1 << 18;
-/// Number of pairs between the prefetch of a row and its use.
-const PREFETCH_AHEAD: usize = 8;
 
 /// Points and their possible neighbours.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::cloud::Cloud;
+use super::cloud::{Cloud, PREFETCH_AHEAD};
 use super::compare::Group;
 use super::smallest::by_value;
 use crate::ground::random::mix;
@@ -15,8 +15,6 @@ use crate::{Exec, Real, Result, Stream};
 
 /// Points that one thread projects at a time.
 const POINTS_PER_PIECE: usize = 4096;
-/// Number of points between the prefetch of a row and its use.
-const PREFETCH_AHEAD: usize = 8;
 
 /// A partition of the points into leaves of almost equal size.
 pub(super) struct Leaves {

@@ -8,7 +8,7 @@
 use super::edges::{NewRow, Reach};
 use super::index::{CrossIndex, TrainingRows, nearest_cells};
 use super::query::FoundEdges;
-use crate::graph::neighbours::approximate::cloud::Cloud;
+use crate::graph::neighbours::approximate::cloud::{Cloud, PREFETCH_AHEAD};
 use crate::graph::neighbours::approximate::compare::Comparison;
 use crate::{Exec, Real, Result};
 
@@ -19,8 +19,6 @@ const POINTS_PER_GROUP: usize = 512;
 const SPARE: usize = 8;
 /// Rows compared with all centres at a time.
 const POINTS_PER_TILE: usize = 256;
-/// Number of points between the prefetch of a row and its use.
-const PREFETCH_AHEAD: usize = 8;
 
 /// New points that are searched with an index.
 pub(super) struct IndexSearch<'a, T> {
