@@ -180,6 +180,42 @@ def test_a_result_is_lost_after_its_task(client, model, planted, expected, tmp_p
     assert len(lost) == 2
 
 
+def end_at_model(number, folder):
+    """Let the worker end that receives the model as the given one of all workers, counted by files."""
+    from mdt_fast._operators.operator_set import OperatorSet
+
+    receive = OperatorSet.__setstate__
+
+    def counted(self, state):
+        (folder / str(os.getpid())).touch()
+        if len(list(folder.iterdir())) == number:
+            os._exit(1)
+        receive(self, state)
+
+    counted.without_end = receive
+    OperatorSet.__setstate__ = counted
+
+
+def end_at_no_model():
+    from mdt_fast._operators.operator_set import OperatorSet
+
+    OperatorSet.__setstate__ = getattr(OperatorSet.__setstate__, "without_end", OperatorSet.__setstate__)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("store", ["npy_path", "blocks_of"])
+def test_a_worker_ends_while_it_receives_the_model(store, number, client, model, planted, expected, tmp_path):
+    """A broadcast by `Client.scatter` waits for ever for such a worker."""
+    (folder := tmp_path / "received").mkdir()
+    client.run(end_at_model, number, folder)
+    views = [STORES[store](planted[0][0], tmp_path), planted[0][1]]
+    try:
+        assert_same(model.assign(views, block_rows=70, client=client), expected)
+    finally:
+        client.run(end_at_no_model)
+    assert len(list(folder.iterdir())) >= number
+
+
 def n_done(manifest):
     return sum(end - first for first, end in json.loads(manifest.read_text())["done"])
 

@@ -1,16 +1,16 @@
 """Assignment on the workers of a Dask cluster: lazy arrays, or blocks that the workers read, assign and write.
 
-The model is scattered once. The rows of a block depend only on its number, and a row of the results only on its own
-row, so neither chunks nor retries nor lost workers change a bit. Workers use one thread for a block, because a
-worker with several threads has several blocks.
+The model is a task, which Dask repeats if every worker that had its result is gone. It is not scattered: a broadcast
+waits for ever if a worker ends while it receives its copy (distributed 2024.8 to 2026.8). The rows of a block depend only on its number, and a row of the results only on
+its own row, so neither chunks nor retries nor lost workers change a bit. Workers use one thread for a block, because
+a worker with several threads has several blocks.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -23,7 +23,7 @@ from .._support.extras import require
 from .._support.monitor import Monitor
 from .assigner import Assigner
 from .block import assign_block, check_time, naming_out, warn_of_blocks
-from .dask_tasks import POLL, RETRIES, Read, Task, check_client, completed, far_rows, is_far
+from .dask_tasks import Read, Task, as_task, check_client, completed, compute, far_rows, is_far, on_all_workers
 from .manifest import Manifest
 from .result import Assignment
 from .writers import Writer
@@ -39,7 +39,7 @@ def lazy_assignment(assigner: Assigner, views: ViewSources) -> Assignment:
     widths = [int(np.prod(shape, dtype=int)) for shape, _ in columns.values()]
     client = _client_of_this_process()
     # One object of the graph either way, so that no task has a copy of the model.
-    model = dask.delayed(assigner if client is None else client.scatter(assigner, broadcast=True, hash=False))
+    model = dask.delayed(assigner if client is None else as_task(client, assigner, "mdt-model"))
     token = dask.base.tokenize(views.names, views.is_bare, *arrays)
     packed = blocks.map_blocks(
         _packed, *arrays, model=model, views=_Shape(views.names, views.is_bare), dtype=np.float64,
@@ -98,6 +98,7 @@ def assign_on_workers(
             check_time(monitor, manifest, run.n_done)
         monitor.beat()
 
+    run.send_model(beat)
     advice = f"give smaller blocks (block_rows, now {rows}) or larger workers"
     tasks = run.tasks(set() if manifest is None else manifest.done)
     with closing(completed(client, tasks, run.submit, beat, advice)) as all_ended:
@@ -127,27 +128,18 @@ class _Run:
     """The tasks of one call."""
 
     def __init__(self, assigner: Assigner, views: ViewSources, writer: Writer | None, client: Any, rows: int) -> None:
-        self._assigner, self._views, self._writer, self._client, self._rows = assigner, views, writer, client, rows
+        self._views, self._writer, self._client, self._rows = views, writer, client, rows
         self._shape = _Shape(views.names, views.is_bare)
         self._labels = [source.label for source in views.sources]
         self._dask = require("dask", "client")
+        self._assigner = assigner
         self._model: Any = None
         # Blocks that are done, and their rows.
         self.n_done = self.n_rows = 0
 
-    def _scattered(self) -> Any:
-        """Return the model on the workers; it is sent again after the loss of all workers that had it."""
-        for attempt in range(RETRIES + 1):
-            if self._model is not None and self._model.status == "finished":
-                break
-            try:
-                self._model = self._client.scatter(self._assigner, broadcast=True, hash=False)
-            except OSError:
-                # A worker ended while it received the model.
-                if attempt == RETRIES:
-                    raise
-                time.sleep(POLL)
-        return self._model
+    def send_model(self, beat: Callable[[], None]) -> None:
+        """Send the model to the workers, before the blocks."""
+        self._model = on_all_workers(self._client, self._assigner, "mdt-model", beat)
 
     def count(self, n_rows: int) -> None:
         """Count a block that is done."""
@@ -181,17 +173,11 @@ class _Run:
 
     def submit(self, task: _BlockTask) -> Any:
         """Send a block to a worker."""
-        is_here = [source.label for source in self._views.sources if not is_far(source)]
-        # Rows of this process are no part of the graph, which the scheduler would hold.
-        parts = [
-            self._client.scatter(part, hash=False) if label in is_here else part
-            for part, label in zip(task.parts, self._labels, strict=True)
-        ]
         made = self._dask.delayed(_assign_on_worker, pure=False)(
-            self._scattered(), self._shape, parts, self._labels, task.number, task.start, self._writer,
+            self._model, self._shape, task.parts, self._labels, task.number, task.start, self._writer,
             dask_key_name=f"mdt-assign-{task.number}-{uuid.uuid4().hex}",
         )  # fmt: skip
-        return self._client.compute(made, retries=RETRIES)
+        return compute(self._client, made)
 
 
 def _assign_on_worker(

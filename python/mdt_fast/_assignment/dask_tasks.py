@@ -6,8 +6,11 @@ the scheduler and this process hold little.
 
 from __future__ import annotations
 
+import sys
+import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from .._sources.dask_array import DaskSource
@@ -18,7 +21,7 @@ from .._support.extras import require
 RETRIES = 2
 # Tasks that wait at each thread of the workers; the driver holds no more than these.
 _WAITING = 3
-# Errors of results, or of data that were sent, that no worker has any more.
+# Errors of results that no worker has any more.
 _LOST = ("CancelledError", "FutureCancelledError", "FuturesCancelledError")
 # Seconds between two calls of `beat`.
 POLL = 0.2
@@ -64,6 +67,50 @@ def check_client(client: Any) -> Any:
     if not isinstance(client, distributed.Client):
         raise TypeError(f"client: expected a distributed.Client, got {type(client).__name__}")
     return distributed
+
+
+def as_task(client: Any, value: Any, name: str) -> Any:
+    """Return the future of a task that makes a copy of an object on a worker."""
+    pickle = require("distributed.protocol.pickle", "client")
+    with _any_size():
+        return client.submit(
+            pickle.loads, pickle.dumps(value), key=f"{name}-{uuid.uuid4().hex}", pure=False, retries=RETRIES
+        )
+
+
+def on_all_workers(client: Any, value: Any, name: str, beat: Callable[[], None]) -> Any:
+    """Return a task as :func:`as_task`, whose result all workers of this moment have.
+
+    Dask prefers workers that have the data of a task, so others would hardly get any.
+    """
+    distributed, made = check_client(client), as_task(client, value, name)
+    copies = {
+        address: client.submit(_ignore, made, pure=False, workers=[address], allow_other_workers=False)
+        for address in client.nthreads()
+    }
+    while copies:
+        beat()
+        with suppress(TimeoutError, distributed.TimeoutError, distributed.CancelledError):
+            distributed.wait(list(copies.values()), timeout=POLL)
+        # Dask would wait for a worker that is gone.
+        there = client.nthreads()
+        copies = {address: copy for address, copy in copies.items() if address in there and not copy.done()}
+    return made
+
+
+def _ignore(value: Any) -> None:
+    """Need a value on a worker."""
+
+
+def compute(client: Any, made: Any) -> Any:
+    """Return the future of a delayed call, which may hold the rows of a block."""
+    with _any_size():
+        return client.compute(made, retries=RETRIES)
+
+
+def _any_size() -> Any:
+    """Switch off the warning of Dask of large tasks: few are sent at a time."""
+    return require("dask", "client").config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize})
 
 
 def completed(

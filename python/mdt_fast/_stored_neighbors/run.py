@@ -15,7 +15,7 @@ from typing import Any
 
 from scipy import sparse
 
-from .._assignment.dask_tasks import RETRIES, Read, Task, check_client, completed, far_rows, is_far
+from .._assignment.dask_tasks import Read, Task, check_client, completed, compute, far_rows, is_far
 from .._graphs.views import Matrix, read_matrix
 from .._sources.source import RowSource
 from .._sources.views import ViewSources, check_block
@@ -127,7 +127,7 @@ class Runner:
                 *task.call.arguments, *task.parts, 1,
                 dask_key_name=f"mdt-neighbors-{detail}-{task.number}-{uuid.uuid4().hex}",
             )  # fmt: skip
-            return self._client.compute(made, retries=RETRIES)
+            return compute(self._client, made)
 
         advice = "give smaller cells (cell_rows), smaller blocks (block_rows) or larger workers"
         with (
