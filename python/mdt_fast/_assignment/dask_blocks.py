@@ -1,9 +1,9 @@
 """Assignment on the workers of a Dask cluster: lazy arrays, or blocks that the workers read, assign and write.
 
 The model is a task, which Dask repeats if every worker that had its result is gone. It is not scattered: a broadcast
-waits for ever if a worker ends while it receives its copy (distributed 2024.8 to 2026.8). The rows of a block depend only on its number, and a row of the results only on
-its own row, so neither chunks nor retries nor lost workers change a bit. Workers use one thread for a block, because
-a worker with several threads has several blocks.
+waits for ever if a worker ends while it receives its copy (distributed 2024.8 to 2026.8). The rows of a block depend
+only on its number, and a row of the results only on its own row, so neither chunks nor retries nor lost workers change
+a bit. Workers use one thread for a block, because a worker with several threads has several blocks.
 """
 
 from __future__ import annotations
