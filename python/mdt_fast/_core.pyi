@@ -259,6 +259,11 @@ class OperatorSet:
         A set whose own order does shares its matrices. All methods but `transition_in_any_order` take and return
         samples in the given order.
         """
+    def extended(self, transitions: Sequence[Transition], members: Sequence[Member], n_threads: int) -> OperatorSet:
+        """Return a set with further transition matrices, of views that have all samples, and with these members.
+
+        It shares the stored matrices.
+        """
     n_transitions: Final[int]
     def transition(self, index: int, n_threads: int) -> Transition:
         """Return a stored walk, made from the copy at each call if the set keeps the copy alone."""

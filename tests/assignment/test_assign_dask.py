@@ -216,6 +216,35 @@ def test_a_worker_ends_while_it_receives_the_model(store, number, client, model,
     assert len(list(folder.iterdir())) >= number
 
 
+def wait_for(gate):
+    while not gate.exists():
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("hindrance", ["busy", "paused"])
+def test_a_worker_that_takes_no_task_delays_nothing(hindrance, client, model, planted, expected, tmp_path):
+    address, gate = next(iter(client.nthreads())), tmp_path / "gate"
+    if hindrance == "busy":
+        task = client.submit(wait_for, gate, workers=[address], pure=False)
+        while not any(client.processing()[address]):
+            time.sleep(0.01)
+    else:
+        client.run(set_status, "paused", workers=[address])
+    try:
+        assert_same(model.assign(planted[0], block_rows=70, client=client), expected)
+    finally:
+        if hindrance == "busy":
+            assert not task.done()
+            gate.touch()
+            task.result()
+        else:
+            client.run(set_status, "running", workers=[address])
+
+
+def set_status(status, dask_worker):
+    dask_worker.status = getattr(type(dask_worker.status), status)
+
+
 def n_done(manifest):
     return sum(end - first for first, end in json.loads(manifest.read_text())["done"])
 

@@ -1,5 +1,6 @@
 """Large sets keep their matrices once, in the order of the cache; every result is that of a set with two copies."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -109,6 +110,30 @@ def test_other_functions_make_the_matrices_they_need(monkeypatch, one_copy, two_
     assert_allclose(larger.trajectory([2, 3]) @ x, two_copies[1] @ x, rtol=0, atol=1e-13)
 
 
+def test_larger_sets_share_the_copy(one_copy, two_copies):
+    x = np.random.default_rng(3).normal(size=(N, 2))
+    for grow in (
+        lambda ops: ops.with_mean().with_identity(),
+        lambda ops: ops.with_transitions([two_copies[1]]),
+        copy.copy,
+    ):
+        larger, wanted = grow(one_copy), grow(two_copies)
+        assert larger.native.shares_matrices(one_copy.native)
+        for index in range(len(larger)):
+            found = larger.trajectory([0, index]) @ x
+            assert_allclose(found, wanted.trajectory([0, index]) @ x, rtol=0, atol=1e-13)
+    assert one_copy.with_transitions([two_copies[1]]).has_same_members(two_copies.with_transitions([two_copies[1]]))
+    assert one_copy.names == ["view 0", "view 1"]
+
+
+def test_wide_blocks_pass_in_panels(one_copy, two_copies):
+    x = np.random.default_rng(6).normal(size=(N, 70))
+    W, V = one_copy.trajectory([0, 1]), two_copies.trajectory([0, 1])
+    assert_allclose(W @ x, V @ x, rtol=0, atol=1e-13)
+    assert_array_equal((W @ x)[:, 40:50], W @ x[:, 40:50])
+    assert_allclose(W.T @ x, V.T @ x, rtol=0, atol=1e-12)
+
+
 def test_views_that_lack_samples(monkeypatch):
     lacking = np.random.default_rng(4).permutation(N)[:900]
     two = make(lacking)
@@ -116,7 +141,9 @@ def test_views_that_lack_samples(monkeypatch):
     one = make(lacking)
     x = np.random.default_rng(5).normal(size=(N, 2))
     for direction in (lambda W: W @ x, lambda W: W.T @ x):
-        assert_allclose(direction(one.trajectory([1, 0])), direction(two.trajectory([1, 0])), rtol=0, atol=1e-12)
+        for a, b in ((one, two), (one.with_mean(), two.with_mean())):
+            steps = [1, len(a) - 1, 0]
+            assert_allclose(direction(a.trajectory(steps)), direction(b.trajectory(steps)), rtol=0, atol=1e-12)
     a, b = (mdt.search(each, 4, strategy="mean", t=2, progress=False) for each in (one, two))
     assert a.score == b.score
     assert_array_equal(a.labels, b.labels)
@@ -128,3 +155,6 @@ def test_the_plan_of_a_search_has_no_further_copy(monkeypatch):
     after = memory_plan.plan_search(N, 2, 15, 4)
     assert before["reordered operators"] == before["operators"]
     assert after["reordered operators"] == 0
+    # Both orders exist while the set is made.
+    many = memory_plan.plan_search(N, 12, 15, 4)
+    assert many["total"] >= 2 * many["operators"]

@@ -1,8 +1,7 @@
 """Assignment on the workers of a Dask cluster: lazy arrays, or blocks that the workers read, assign and write.
 
-The model is a task, which Dask repeats if every worker that had its result is gone. It is not scattered: a broadcast
-waits for ever if a worker ends while it receives its copy (distributed 2024.8 to 2026.8). The rows of a block depend
-only on its number, and a row of the results only on its own row, so neither chunks nor retries nor lost workers change
+The model is a task, which Dask repeats if every worker that had its result is gone. The rows of a block depend only on
+its number, and a row of the results only on its own row, so neither chunks nor retries nor lost workers change
 a bit. Workers use one thread for a block, because a worker with several threads has several blocks.
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -23,7 +22,7 @@ from .._support.extras import require
 from .._support.monitor import Monitor
 from .assigner import Assigner
 from .block import assign_block, check_time, naming_out, warn_of_blocks
-from .dask_tasks import Read, Task, as_task, check_client, completed, compute, far_rows, is_far, on_all_workers
+from .dask_tasks import RETRIES, Read, Shared, Task, as_task, check_client, completed, far_rows, is_far, scattered
 from .manifest import Manifest
 from .result import Assignment
 from .writers import Writer
@@ -98,10 +97,9 @@ def assign_on_workers(
             check_time(monitor, manifest, run.n_done)
         monitor.beat()
 
-    run.send_model(beat)
     advice = f"give smaller blocks (block_rows, now {rows}) or larger workers"
     tasks = run.tasks(set() if manifest is None else manifest.done)
-    with closing(completed(client, tasks, run.submit, beat, advice)) as all_ended:
+    with closing(completed(client, tasks, run.submit, run.model.n_threads, beat, advice)) as all_ended:
         for task, ended in all_ended:
             with naming_out(writer, manifest, task.number):
                 found, warned = ended.result()
@@ -132,14 +130,9 @@ class _Run:
         self._shape = _Shape(views.names, views.is_bare)
         self._labels = [source.label for source in views.sources]
         self._dask = require("dask", "client")
-        self._assigner = assigner
-        self._model: Any = None
+        self.model = Shared(client, assigner, "mdt-model")
         # Blocks that are done, and their rows.
         self.n_done = self.n_rows = 0
-
-    def send_model(self, beat: Callable[[], None]) -> None:
-        """Send the model to the workers, before the blocks."""
-        self._model = on_all_workers(self._client, self._assigner, "mdt-model", beat)
 
     def count(self, n_rows: int) -> None:
         """Count a block that is done."""
@@ -173,11 +166,15 @@ class _Run:
 
     def submit(self, task: _BlockTask) -> Any:
         """Send a block to a worker."""
+        parts = [
+            part if is_far(source) else scattered(self._client, part)
+            for part, source in zip(task.parts, self._views.sources, strict=True)
+        ]
         made = self._dask.delayed(_assign_on_worker, pure=False)(
-            self._model, self._shape, task.parts, self._labels, task.number, task.start, self._writer,
+            self.model.future, self._shape, parts, self._labels, task.number, task.start, self._writer,
             dask_key_name=f"mdt-assign-{task.number}-{uuid.uuid4().hex}",
         )  # fmt: skip
-        return compute(self._client, made)
+        return self._client.compute(made, retries=RETRIES)
 
 
 def _assign_on_worker(

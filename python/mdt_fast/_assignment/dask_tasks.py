@@ -7,6 +7,8 @@ the scheduler and this process hold little.
 from __future__ import annotations
 
 import sys
+import threading
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -21,10 +23,11 @@ from .._support.extras import require
 RETRIES = 2
 # Tasks that wait at each thread of the workers; the driver holds no more than these.
 _WAITING = 3
-# Errors of results that no worker has any more.
+# Errors of results, or of data that were sent, that no worker has any more.
 _LOST = ("CancelledError", "FutureCancelledError", "FuturesCancelledError")
 # Seconds between two calls of `beat`.
 POLL = 0.2
+_CONFIGURATION = threading.Lock()
 
 
 class Task:
@@ -70,51 +73,73 @@ def check_client(client: Any) -> Any:
 
 
 def as_task(client: Any, value: Any, name: str) -> Any:
-    """Return the future of a task that makes a copy of an object on a worker."""
-    pickle = require("distributed.protocol.pickle", "client")
-    with _any_size():
+    """Return the future of a task that makes a copy of an object on a worker.
+
+    The scheduler holds the pickled object as long as the future exists. A broadcast with `Client.scatter` would hold
+    nothing there, but waits for ever if a worker ends while it receives its copy (distributed 2024.8 to 2026.8).
+    """
+    config, pickle = require("dask", "client").config, require("distributed.protocol.pickle", "client")
+    # Dask warns of large tasks. Its configuration is that of the process, so two changes must not overlap.
+    with _CONFIGURATION, config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
         return client.submit(
             pickle.loads, pickle.dumps(value), key=f"{name}-{uuid.uuid4().hex}", pure=False, retries=RETRIES
         )
 
 
-def on_all_workers(client: Any, value: Any, name: str, beat: Callable[[], None]) -> Any:
-    """Return a task as :func:`as_task`, whose result all workers of this moment have.
+class Shared:
+    """An object that all workers need.
 
-    Dask prefers workers that have the data of a task, so others would hardly get any.
+    Dask gives tasks to workers that have what they need, so the first worker with the object would get all of them.
+    Therefore each worker has a task that only needs the object, and as many tasks are sent as the workers that have it
+    can take. A worker that is busy, paused or gone delays nothing.
+
+    Attributes
+    ----------
+    future : distributed.Future
+        The object.
     """
-    distributed, made = check_client(client), as_task(client, value, name)
-    copies = {
-        address: client.submit(_ignore, made, pure=False, workers=[address], allow_other_workers=False)
-        for address in client.nthreads()
-    }
-    while copies:
-        beat()
-        with suppress(TimeoutError, distributed.TimeoutError, distributed.CancelledError):
-            distributed.wait(list(copies.values()), timeout=POLL)
-        # Dask would wait for a worker that is gone.
-        there = client.nthreads()
-        copies = {address: copy for address, copy in copies.items() if address in there and not copy.done()}
-    return made
+
+    def __init__(self, client: Any, value: Any, name: str) -> None:
+        self._client, self.future = client, as_task(client, value, name)
+        self._copies: dict[str, Any] = {}
+
+    def n_threads(self) -> int:
+        """Return the number of threads of the workers that have the object; the others are sent it."""
+        threads = self._client.nthreads()
+        there = set(self._client.who_has([self.future]).get(self.future.key, ()))
+        self._copies = {address: copy for address, copy in self._copies.items() if address in threads}
+        for address in threads:
+            # Dask may drop a copy that no task needs at the moment.
+            if address not in there and (address not in self._copies or self._copies[address].done()):
+                self._copies[address] = self._client.submit(_ignore, self.future, pure=False, workers=[address])
+        return sum(n for address, n in threads.items() if address in there)
 
 
 def _ignore(value: Any) -> None:
-    """Need a value on a worker."""
+    """Need a value."""
 
 
-def compute(client: Any, made: Any) -> Any:
-    """Return the future of a delayed call, which may hold the rows of a block."""
-    with _any_size():
-        return client.compute(made, retries=RETRIES)
+def scattered(client: Any, rows: Any) -> Any:
+    """Return the future of rows on a worker.
 
-
-def _any_size() -> Any:
-    """Switch off the warning of Dask of large tasks: few are sent at a time."""
-    return require("dask", "client").config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize})
+    Rows are not part of a task, because the scheduler would hold them.
+    """
+    for _ in range(RETRIES):
+        try:
+            return client.scatter(rows, hash=False)
+        except OSError:
+            # A worker ended while it received them.
+            time.sleep(POLL)
+    return client.scatter(rows, hash=False)
 
 
 def completed(
-    client: Any, tasks: Iterator[AnyTask], submit: Callable[[AnyTask], Any], beat: Callable[[], None], advice: str
+    client: Any,
+    tasks: Iterator[AnyTask],
+    submit: Callable[[AnyTask], Any],
+    n_threads: Callable[[], int],
+    beat: Callable[[], None],
+    advice: str,
 ) -> Generator[tuple[AnyTask, Ended]]:
     """Yield the tasks and what they ended with, in the order in which they end.
 
@@ -126,6 +151,8 @@ def completed(
         They are drawn as workers become free.
     submit : callable
         Sends a task and returns its future.
+    n_threads : callable
+        Returns the number of threads that take tasks at present.
     beat : callable
         Is called several times a second; what it raises ends the work.
     advice : str
@@ -136,7 +163,8 @@ def completed(
     is_over = False
     try:
         while True:
-            while not is_over and len(active) < _WAITING * max(int(sum(client.nthreads().values())), 1):
+            room = 0 if is_over else _WAITING * max(n_threads(), 1)
+            while not is_over and len(active) < room:
                 task = next(tasks, None)
                 if task is None:
                     is_over = True
@@ -144,7 +172,8 @@ def completed(
                     active.append((task, submit(task)))
             if not active:
                 return
-            _wait_for_one(distributed, active, beat)
+            beat()
+            _wait_a_moment(distributed, active)
             for _ in range(len(active)):
                 task, future = active.popleft()
                 if not future.done():
@@ -179,18 +208,11 @@ def _ended(distributed: Any, task: Task, future: Any, advice: str) -> Ended | No
     return None
 
 
-def _wait_for_one(distributed: Any, active: deque[tuple[Any, Any]], beat: Callable[[], None]) -> None:
-    """Wait until some task is done."""
-    while True:
-        beat()
-        try:
-            distributed.wait([future for _, future in active], timeout=POLL, return_when="FIRST_COMPLETED")
-        except (TimeoutError, distributed.TimeoutError):
-            continue
-        except distributed.CancelledError:
-            # All workers are lost; every task is looked at.
-            return
-        return
+def _wait_a_moment(distributed: Any, active: deque[tuple[Any, Any]]) -> None:
+    """Wait until some task is done, not longer than between two calls of `beat`."""
+    # If all workers are lost, every task is looked at.
+    with suppress(TimeoutError, distributed.TimeoutError, distributed.CancelledError):
+        distributed.wait([future for _, future in active], timeout=POLL, return_when="FIRST_COMPLETED")
 
 
 def is_far(source: RowSource) -> bool:

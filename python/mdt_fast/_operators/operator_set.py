@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -280,6 +281,12 @@ class OperatorSet:
         """Return size, members and element type."""
         return f"OperatorSet({self.n_samples} samples, members: {', '.join(self.names)}; {self.dtype})"
 
+    def __copy__(self) -> OperatorSet:
+        """Return a set with the same matrices, which nothing changes."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes and the transitions, from which the native set is made again."""
         state = {key: value for key, value in self.__dict__.items() if key != "native"}
@@ -337,8 +344,8 @@ class OperatorSet:
     def views(self) -> tuple[sparse.csr_array, ...]:
         """The base views, read-only CSR matrices.
 
-        They share memory with the set, except those of views that lack samples and borrow rows, which are made
-        at each access.
+        They share memory with the set, except those of views that lack samples and borrow rows, and those of sets of
+        500,000 samples or more. These are made at each access.
         """
         lent = self._lent_rows() if any(map(self._borrows, range(self.n_views))) else None
         return tuple(self._walk_matrix(v, lent) for v in range(self.n_views))
@@ -361,7 +368,8 @@ class OperatorSet:
     def walk_matrix(self, index: int) -> sparse.csr_array:
         """Return a stored walk as a read-only CSR matrix that shares memory with the set.
 
-        For a base view that lacks samples and borrows rows, the matrix is made at each call.
+        For a base view that lacks samples and borrows rows, and for a set of 500,000 samples or more, the matrix is
+        made at each call.
 
         Parameters
         ----------
@@ -398,8 +406,9 @@ class OperatorSet:
 
     def _view_rows(self) -> Iterator[_core.Transition | _core.CsrParts]:
         """Yield the rows of each base view for the core: the stored walk, or a copy if it borrows rows."""
+        lent = self._lent_rows() if any(map(self._borrows, range(self.n_views))) else None
         for view in range(self.n_views):
-            yield to_parts(self.walk_matrix(view)) if self._borrows(view) else self._transition(view)
+            yield to_parts(self._walk_matrix(view, lent)) if self._borrows(view) else self._transition(view)
 
     def _lent_rows(self) -> sparse.csr_array:
         """Return the rows that the given views lend to a view that lacks a sample."""
@@ -466,19 +475,10 @@ class OperatorSet:
         for name in names:
             count = sum(t == name or t.startswith(f"{name} (") for t in taken)
             taken.append(f"{name} ({count + 1})" if count else name)
-        return OperatorSet(
-            [*self.transitions, *transitions],
-            [*self.members, *members],
-            taken,
-            n_views=self.n_views,
-            bandwidths=self.bandwidths,
-            n_duplicates=self.n_duplicates,
-            training_views=self._training_views,
-            joint=self._joint,
-            presences=self._presences,
-            absent=self.absent,
-            n_jobs=self.n_jobs,
-        )
+        made = copy(self)
+        made.members, made.names = (*self.members, *members), taken
+        made.native = self.native.extended(list(transitions), list(made.members), n_threads(self.n_jobs))
+        return made
 
     def with_mean(self) -> OperatorSet:
         """Add the mean of the base views, ``(P_0 + ... + P_(V-1)) / V``, which is never formed.

@@ -15,7 +15,7 @@ from typing import Any
 
 from scipy import sparse
 
-from .._assignment.dask_tasks import Read, Task, check_client, completed, compute, far_rows, is_far
+from .._assignment.dask_tasks import RETRIES, Read, Task, check_client, completed, far_rows, is_far
 from .._graphs.views import Matrix, read_matrix
 from .._sources.source import RowSource
 from .._sources.views import ViewSources, check_block
@@ -127,12 +127,15 @@ class Runner:
                 *task.call.arguments, *task.parts, 1,
                 dask_key_name=f"mdt-neighbors-{detail}-{task.number}-{uuid.uuid4().hex}",
             )  # fmt: skip
-            return compute(self._client, made)
+            return self._client.compute(made, retries=RETRIES)
+
+        def n_threads() -> int:
+            return sum(self._client.nthreads().values())
 
         advice = "give smaller cells (cell_rows), smaller blocks (block_rows) or larger workers"
         with (
             self._stage(detail, n) as note,
-            closing(completed(self._client, tasks, submit, self._monitor.beat, advice)) as all_ended,
+            closing(completed(self._client, tasks, submit, n_threads, self._monitor.beat, advice)) as all_ended,
         ):
             for task, ended in all_ended:
                 yield task.number, ended.result()

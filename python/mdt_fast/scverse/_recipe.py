@@ -209,4 +209,7 @@ def graph_entry(
 def _n_neighbors(ops: OperatorSet) -> int:
     """Return the largest number of neighbours of a view; of given graphs the mean number of edges of a cell."""
     known = [each.n_neighbors for each in ops._training_views if each is not None]
-    return max(known) if known else max(P.nnz for P in ops.views) // ops.n_samples
+    if known:
+        return max(known)
+    walks = map(ops.native.transition_in_any_order, range(ops.n_views))
+    return max(P.values.size for P in walks) // ops.n_samples

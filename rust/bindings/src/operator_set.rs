@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mdt_core::{Direction, EntropyEstimate, EntropyOptions, OperatorSet, Pruning, Real, Trajectory};
+use mdt_core::{Direction, EntropyEstimate, EntropyOptions, OperatorSet, Pruning, Real, Trajectory, Transition};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
@@ -58,6 +58,21 @@ pub fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
     costs.fold(trajectory.n(), usize::saturating_add)
 }
 
+/// The matrices of each precision.
+#[expect(clippy::type_complexity, reason = "named where it is used")]
+fn by_precision(
+    transitions: &[PyRef<'_, PyTransition>],
+) -> (Vec<Arc<Transition<f32>>>, Vec<Arc<Transition<f64>>>) {
+    let (mut single, mut double) = (Vec::new(), Vec::new());
+    for transition in transitions {
+        match &transition.0 {
+            Precision::Single(walk) => single.push(walk.clone()),
+            Precision::Double(walk) => double.push(walk.clone()),
+        }
+    }
+    (single, double)
+}
+
 #[pymethods]
 impl PyOperatorSet {
     /// Combine transition matrices of one size and one element type with members that refer to
@@ -72,13 +87,7 @@ impl PyOperatorSet {
         n_lenders: usize,
     ) -> PyResult<Self> {
         let members = members.iter().map(|member| member.0).collect();
-        let (mut single, mut double) = (Vec::new(), Vec::new());
-        for transition in &transitions {
-            match &transition.0 {
-                Precision::Single(walk) => single.push(walk.clone()),
-                Precision::Double(walk) => double.push(walk.clone()),
-            }
-        }
+        let (single, double) = by_precision(&transitions);
         let set = match (single.is_empty(), double.is_empty()) {
             (_, true) => OperatorSet::new(single, members).map(Precision::Single),
             (true, _) => OperatorSet::new(double, members).map(Precision::Double),
@@ -102,6 +111,30 @@ impl PyOperatorSet {
             let made = run(py, n_threads, usize::MAX, |exec| set.keep_copy_alone(exec))?;
             Ok(Self(AnySet::from(made)))
         })
+    }
+
+    /// Return a set with further transition matrices, of views that have all samples, and with these
+    /// members. It shares the stored matrices.
+    fn extended(
+        &self,
+        py: Python<'_>,
+        transitions: Vec<PyRef<'_, PyTransition>>,
+        members: Vec<PyRef<'_, PyMember>>,
+        n_threads: usize,
+    ) -> PyResult<Self> {
+        let members = members.iter().map(|member| member.0).collect();
+        let (single, double) = by_precision(&transitions);
+        let cost = if transitions.is_empty() { 0 } else { usize::MAX };
+        match &self.0 {
+            Precision::Single(set) if double.is_empty() => {
+                run(py, n_threads, cost, |exec| set.extended(single, members, exec)).map(Precision::Single)
+            }
+            Precision::Double(set) if single.is_empty() => {
+                run(py, n_threads, cost, |exec| set.extended(double, members, exec)).map(Precision::Double)
+            }
+            _ => Err(PyTypeError::new_err("transitions: expected the element type of the set, got another")),
+        }
+        .map(Self)
     }
 
     /// Number of stored matrices.
@@ -158,7 +191,7 @@ impl PyOperatorSet {
             let out = empty(&block, [set.n(), cols])?;
             let mut writable = out.readwrite();
             let target = writable.as_slice_mut()?;
-            run(py, n_threads, cost, |exec| trajectory.apply_to_samples(x, cols, direction, target, exec))?;
+            run(py, n_threads, cost, |exec| trajectory.apply(x, cols, direction, target, exec))?;
             Ok(out.into_any())
         })
     }

@@ -38,19 +38,12 @@ impl Permutation {
 
     /// The inverse of [`Self::permute_rows`].
     pub fn restore_rows<V: Copy + Zeroable>(&self, block: &[V]) -> Result<Vec<V>> {
-        let mut out = memory::zeros(block.len())?;
-        self.restore_rows_to(block, &mut out)?;
-        Ok(out)
-    }
-
-    /// As [`Self::restore_rows`], into a block of the same size.
-    pub fn restore_rows_to<V: Copy>(&self, block: &[V], out: &mut [V]) -> Result<()> {
-        Error::check_size("elements of the output", block.len(), out.len())?;
         let cols = block.len() / self.order.len();
+        let mut out = memory::zeros(block.len())?;
         for (&point, row) in self.order.iter().zip(block.chunks_exact(cols.max(1))) {
             out[point as usize * cols..][..cols].copy_from_slice(row);
         }
-        Ok(())
+        Ok(out)
     }
 }
 

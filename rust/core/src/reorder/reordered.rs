@@ -9,10 +9,9 @@ use std::sync::Arc;
 
 use bytemuck::Zeroable;
 
-use crate::ground::memory;
 use crate::reorder::choice::best_permutation;
 use crate::walk::operator_set::ReorderedSet;
-use crate::{Direction, Error, Exec, OperatorSet, Real, Result, Trajectory};
+use crate::{Exec, OperatorSet, Real, Result};
 
 /// Sets with fewer points are not reordered: a block of 16 doubles per point fits the cache.
 pub(crate) const LARGE: usize = 1 << 14;
@@ -35,29 +34,6 @@ impl<T: Real> OperatorSet<T> {
     pub fn keep_copy_alone(&self, exec: &Exec) -> Result<Self> {
         reordered(self, exec)?;
         Ok(self.with_copy_alone())
-    }
-}
-
-impl<T: Real> Trajectory<'_, T> {
-    /// `W x` or `W^T x` as [`Self::apply`], by the copy if the set keeps it alone: no matrix in the given
-    /// order is made.
-    pub fn apply_to_samples(
-        &self,
-        x: &[T],
-        cols: usize,
-        direction: Direction,
-        out: &mut [T],
-        exec: &Exec,
-    ) -> Result<()> {
-        match self.set().copy() {
-            Some(copy) if self.set().keeps_copy_alone() => {
-                Error::check_size("elements of the block", self.n() * cols, x.len())?;
-                let mut permuted = memory::zeros(x.len())?;
-                self.over(&copy.set).apply(&copy.permutation.permute_rows(x)?, cols, direction, &mut permuted, exec)?;
-                copy.permutation.restore_rows_to(&permuted, out)
-            }
-            _ => self.apply(x, cols, direction, out, exec),
-        }
     }
 }
 

@@ -106,7 +106,7 @@ impl<T: Real> Trajectory<'_, T> {
 
 fn check<T: Real>(set: &OperatorSet<T>, view_weights: &[f64]) -> Result<()> {
     let invalid = |message: String| Err(Error::Invalid(message));
-    let (n, views) = (set.n(), set.walks().len());
+    let (n, views) = (set.n(), set.in_any_order().len());
     if n < 2 {
         return invalid(format!("expected at least 2 points, got {n}"));
     }

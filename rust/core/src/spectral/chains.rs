@@ -48,7 +48,7 @@ impl<'a, T: Real> ChainSum<'a, T> {
     /// Number of multiplications per column.
     pub fn cost_per_column(&self) -> usize {
         let factors = self.chains.iter().flat_map(|chain| &chain.factors);
-        factors.map(|(walk, _)| self.set.walks()[*walk].matrix().nnz()).sum()
+        factors.map(|(walk, _)| self.set.in_any_order()[*walk].matrix().nnz()).sum()
     }
 }
 

@@ -81,8 +81,8 @@ pub fn embed_multiview<T: Real>(
     settings: &SvdSettings,
     exec: &Exec,
 ) -> Result<Coordinates<T>> {
-    set.restore(exec)?;
-    let affinity = BlockAffinity::new(set, n_views)?;
+    let set = set.restored(exec)?;
+    let affinity = BlockAffinity::new(&set, n_views)?;
     let n = affinity.n();
     let mut sums = vec![T::ZERO; n];
     affinity.apply(&vec![T::ONE; n], 1, Direction::Forward, &mut sums, exec)?;

@@ -80,6 +80,14 @@ impl<T: Real> Absences<T> {
         }
     }
 
+    /// The same with further walks, which have all points.
+    pub fn extended(&self, walks: usize) -> Self {
+        let mut all = self.clone();
+        all.lacking.resize_with(self.lacking.len() + walks, Vec::new);
+        all.present.resize_with(self.present.len() + walks, OnceLock::new);
+        all
+    }
+
     /// Whether steps take rows of other walks.
     pub fn borrows(&self) -> bool {
         self.lenders > 0

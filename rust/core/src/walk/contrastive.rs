@@ -60,8 +60,9 @@ impl<T: Real> Trajectory<'_, T> {
     /// The contrastive loss. Weights need not lie on the simplex.
     pub fn contrastive_loss(&self, options: Contrastive<'_>, exec: &Exec) -> Result<ContrastiveLoss> {
         check(self.set(), &options)?;
-        self.set().restore(exec)?;
-        let evaluation = LossEvaluation::new(self, options)?;
+        let set = self.set().restored(exec)?;
+        let restored = self.over(&set);
+        let evaluation = LossEvaluation::new(&restored, options)?;
         let (width, in_flight) = evaluation.block_shape(exec.threads());
         let rows = options.rows.map_or_else(|| (0..self.n()).collect(), <[usize]>::to_vec);
         let mut total = ContrastiveLoss { loss: 0.0, gradient: vec![0.0; evaluation.gradient_len()] };

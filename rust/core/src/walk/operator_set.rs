@@ -2,9 +2,10 @@
 //! are combined.
 //!
 //! A large set may keep the reordered copy of its matrices alone. The matrices in the given order
-//! are then made from it where they are needed: to the last bit, because a permutation moves entries
-//! and changes none.
+//! are then made from it where they are needed, and freed after it: to the last bit, because a
+//! permutation moves entries and changes none.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use crate::ground::permutation::Permutation;
@@ -15,11 +16,9 @@ use crate::{Error, Exec, Member, Real, Result, Step, Transition};
 #[derive(Debug, Clone)]
 pub struct OperatorSet<T> {
     n: usize,
-    /// The matrices in the given order; empty until the first need if the set keeps the copy alone.
-    walks: OnceLock<Vec<Arc<Transition<T>>>>,
+    /// The matrices in the given order; none if the set keeps the copy alone.
+    walks: Vec<Arc<Transition<T>>>,
     members: Vec<Member>,
-    /// Whether the set was made to keep the reordered copy alone.
-    keeps_copy_alone: bool,
     /// The points that some walks lack; None if every walk has all points.
     pub(crate) absences: Option<Absences<T>>,
     /// A copy whose steps use the cache better, computed at the first need by the layer above; None
@@ -31,7 +30,7 @@ pub struct OperatorSet<T> {
 #[derive(Debug)]
 pub(crate) struct ReorderedSet<T> {
     pub set: OperatorSet<T>,
-    pub permutation: Permutation,
+    pub permutation: Arc<Permutation>,
 }
 
 impl<T: Real> OperatorSet<T> {
@@ -46,15 +45,14 @@ impl<T: Real> OperatorSet<T> {
         if let Some(member) = members.iter().find(|member| !member.fits(walks.len())) {
             return Err(Error::Invalid(format!("member {member:?} does not fit a set of {} operators", walks.len())));
         }
-        let (walks, reordered) = (OnceLock::from(walks), OnceLock::new());
-        Ok(Self { n, walks, members, keeps_copy_alone: false, absences: None, reordered })
+        Ok(Self { n, walks, members, absences: None, reordered: OnceLock::new() })
     }
 
     /// The same set, with the points that each walk lacks. Steps take rows of the first `lenders`
     /// walks in place of empty rows; with 0 lenders the rows of lacking points are those of the walk.
     pub fn with_absences(mut self, lacking: Vec<Vec<u32>>, lenders: usize) -> Result<Self> {
-        let absences = Absences::new(self.walks(), lacking, lenders)?;
-        self.absences = (0..self.walks().len()).any(|v| !absences.lacking(v).is_empty()).then_some(absences);
+        let absences = Absences::new(&self.walks, lacking, lenders)?;
+        self.absences = (0..self.walks.len()).any(|v| !absences.lacking(v).is_empty()).then_some(absences);
         Ok(self)
     }
 
@@ -63,40 +61,34 @@ impl<T: Real> OperatorSet<T> {
         self.n
     }
 
-    /// The stored matrices in the given order. Functions that need them of a set that may keep the copy
-    /// alone call [`Self::restore`] first, which returns an error if there is no memory.
-    ///
-    /// # Panics
-    /// If the matrices are not restored yet and there is no memory for them.
+    /// The stored matrices in the given order; none if the set keeps the copy alone, see
+    /// [`Self::restored`].
     pub fn walks(&self) -> &[Arc<Transition<T>>] {
-        self.walks.get_or_init(|| {
-            let all = (0..self.in_any_order().len()).map(|base| self.walk(base, &Exec::with_threads(1)));
-            all.collect::<Result<_>>().expect("memory for the matrices in the given order")
-        })
+        &self.walks
     }
 
     /// The stored matrices, in the given order or in that of the copy. For what does not depend on the
     /// order of the points.
     pub fn in_any_order(&self) -> &[Arc<Transition<T>>] {
-        self.walks.get().map_or_else(|| self.copy().map_or(&[], |copy| copy.set.walks()), Vec::as_slice)
+        self.copy_alone().map_or(&self.walks, |copy| &copy.set.walks)
     }
 
     /// A stored matrix in the given order, which is not kept if the set keeps the copy alone.
     pub fn walk(&self, base: usize, exec: &Exec) -> Result<Arc<Transition<T>>> {
-        match (self.walks.get(), self.copy()) {
-            (None, Some(copy)) => Ok(Arc::new(copy.set.walks()[base].permuted(&copy.permutation.inverse()?, exec)?)),
-            _ => Ok(self.walks()[base].clone()),
+        match self.copy_alone() {
+            Some(copy) => Ok(Arc::new(copy.set.walks[base].permuted(&copy.permutation.inverse()?, exec)?)),
+            None => Ok(self.walks[base].clone()),
         }
     }
 
-    /// Makes the matrices in the given order, and keeps them, if the set keeps the copy alone.
-    pub(crate) fn restore(&self, exec: &Exec) -> Result<()> {
-        if self.walks.get().is_none() {
-            let all = (0..self.in_any_order().len()).map(|base| self.walk(base, exec)).collect::<Result<_>>()?;
-            // If two threads both make them, they are equal and one result is kept.
-            let _ = self.walks.set(all);
+    /// The set with the matrices in the given order. If the set keeps the copy alone, they are made,
+    /// and freed with the result.
+    pub(crate) fn restored(&self, exec: &Exec) -> Result<Cow<'_, Self>> {
+        if !self.keeps_copy_alone() {
+            return Ok(Cow::Borrowed(self));
         }
-        Ok(())
+        let walks = (0..self.in_any_order().len()).map(|base| self.walk(base, exec)).collect::<Result<_>>()?;
+        Ok(Cow::Owned(Self { walks, ..self.clone() }))
     }
 
     /// The reordered copy, if it exists.
@@ -104,10 +96,14 @@ impl<T: Real> OperatorSet<T> {
         self.reordered.get().and_then(Option::as_deref)
     }
 
-    /// Whether the set was made to keep the reordered copy alone. That does not change when matrices in the
-    /// given order are made, so results do not depend on what was called before.
+    /// The reordered copy, if the set keeps it alone.
+    pub(crate) fn copy_alone(&self) -> Option<&ReorderedSet<T>> {
+        self.copy().filter(|_| self.keeps_copy_alone())
+    }
+
+    /// Whether the set has the reordered copy of its matrices alone.
     pub fn keeps_copy_alone(&self) -> bool {
-        self.keeps_copy_alone
+        self.walks.is_empty()
     }
 
     /// The same set with the reordered copy alone, if it exists.
@@ -115,7 +111,24 @@ impl<T: Real> OperatorSet<T> {
         if self.copy().is_none() {
             return self.clone();
         }
-        Self { walks: OnceLock::new(), keeps_copy_alone: true, ..self.clone() }
+        Self { walks: Vec::new(), ..self.clone() }
+    }
+
+    /// A set with further walks, which have all points, and with these members. It shares the stored
+    /// matrices, also those of a copy that is kept alone.
+    pub fn extended(&self, walks: Vec<Arc<Transition<T>>>, members: Vec<Member>, exec: &Exec) -> Result<Self> {
+        for walk in &walks {
+            Error::check_size("operator size", self.n, walk.n())?;
+        }
+        let absences = self.absences.as_ref().map(|absences| absences.extended(walks.len()));
+        let Some(copy) = self.copy_alone() else {
+            return Ok(Self { absences, ..Self::new([&self.walks[..], &walks].concat(), members)? });
+        };
+        let placed = walks.iter().map(|walk| Ok(Arc::new(walk.permuted(&copy.permutation, exec)?)));
+        let set = copy.set.extended(placed.collect::<Result<_>>()?, members.clone(), exec)?;
+        let copy = ReorderedSet { set, permutation: copy.permutation.clone() };
+        let reordered = OnceLock::from(Some(Arc::new(copy)));
+        Ok(Self { n: self.n, walks: Vec::new(), members, absences, reordered })
     }
 
     /// The members, in order.
@@ -125,11 +138,11 @@ impl<T: Real> OperatorSet<T> {
 
     /// A copy with the points in another order.
     pub(crate) fn permuted(&self, permutation: Permutation, exec: &Exec) -> Result<ReorderedSet<T>> {
-        let walks = self.walks().iter().map(|walk| Ok(Arc::new(walk.permuted(&permutation, exec)?)));
+        let walks = self.walks.iter().map(|walk| Ok(Arc::new(walk.permuted(&permutation, exec)?)));
         let walks = walks.collect::<Result<_>>()?;
         let mut set = Self::new(walks, self.members.clone())?;
         set.absences = self.absences.as_ref().map(|absences| absences.placed(&permutation.order, &permutation.places));
-        Ok(ReorderedSet { set, permutation })
+        Ok(ReorderedSet { set, permutation: Arc::new(permutation) })
     }
 
     /// The convex combination of the members with these weights, collected by parts.

@@ -36,8 +36,13 @@ impl Pruning {
 impl<T: Real> Trajectory<'_, T> {
     /// The pruned product; [`Error::Memory`] with an estimate if it exceeds `memory_limit` bytes.
     pub fn to_sparse(&self, pruning: Pruning, memory_limit: u64, exec: &Exec) -> Result<Csr<T>> {
+        let set = self.set().restored(exec)?;
+        self.over(&set).restored_to_sparse(pruning, memory_limit, exec)
+    }
+
+    /// As [`Self::to_sparse`], over a set that has its matrices in the given order.
+    fn restored_to_sparse(&self, pruning: Pruning, memory_limit: u64, exec: &Exec) -> Result<Csr<T>> {
         let n = self.n();
-        self.set().restore(exec)?;
         self.check_fits(pruning, memory_limit, exec)?;
         let blocks = exec.map(n.div_ceil(ROWS_PER_BLOCK), |b| {
             let mut row = SparseRow::new(n);

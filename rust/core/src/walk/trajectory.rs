@@ -10,9 +10,11 @@
 use std::sync::Arc;
 
 use crate::ground::block::Block;
+use crate::ground::permutation::Permutation;
 use crate::ground::sparse_step::{Remainder, sparse_step};
-use crate::ground::tall::{TallBlock, TallRef, column_means, scale_rows};
+use crate::ground::tall::{TallBlock, TallRef, column_means, each_row, scale_rows};
 use crate::walk::borrowing::Group;
+use crate::walk::operator_set::ReorderedSet;
 use crate::{Direction, Error, Exec, OperatorSet, Power, Real, Result, Step, Transition};
 
 /// Blocks of up to this many columns are processed as one panel.
@@ -111,15 +113,17 @@ impl<'a, T: Real> Trajectory<'a, T> {
     }
 
     /// `W x` or `W^T x` for a row-major block of `cols` columns, written to `out` of the same
-    /// shape.
+    /// shape. A set that keeps the reordered copy alone uses it: no matrix in the given order is made.
     pub fn apply(&self, x: &[T], cols: usize, direction: Direction, out: &mut [T], exec: &Exec) -> Result<()> {
         Error::check_size("elements of the block", self.n() * cols, x.len())?;
         Error::check_size("elements of the output", x.len(), out.len())?;
         if cols == 0 {
             return Ok(());
         }
-        self.set.restore(exec)?;
         let (x, together) = (TallRef::new(x, cols), self.columns_together(cols));
+        if let Some(copy) = self.set.copy_alone() {
+            return self.apply_by_copy(copy, x, direction, out, exec);
+        }
         if cols <= together {
             return self.apply_panel(x, direction, out, exec);
         }
@@ -128,6 +132,32 @@ impl<'a, T: Real> Trajectory<'a, T> {
             let mut output = TallBlock::unset(self.n(), input.cols())?;
             self.apply_panel(input.view(), direction, &mut output, exec)?;
             output.write_to(out, cols, from, exec)?;
+        }
+        Ok(())
+    }
+
+    /// As [`Self::apply`], by the copy: a panel is copied in the order of the copy, and back.
+    fn apply_by_copy(
+        &self,
+        copy: &ReorderedSet<T>,
+        x: TallRef<'_, T>,
+        direction: Direction,
+        out: &mut [T],
+        exec: &Exec,
+    ) -> Result<()> {
+        let (steps, cols, together) = (self.over(&copy.set), x.cols, self.columns_together(x.cols));
+        let Permutation { order, places } = &*copy.permutation;
+        for from in (0..cols).step_by(together) {
+            let width = together.min(cols - from);
+            let mut input = TallBlock::unset(self.n(), width)?;
+            each_row(&mut input, width, exec, |place, row| {
+                row.copy_from_slice(&x.data[order[place] as usize * cols + from..][..width]);
+            })?;
+            let mut output = TallBlock::unset(self.n(), width)?;
+            steps.apply_panel(input.view(), direction, &mut output, exec)?;
+            each_row(out, cols, exec, |point, row| {
+                row[from..from + width].copy_from_slice(&output[places[point] as usize * width..][..width]);
+            })?;
         }
         Ok(())
     }
