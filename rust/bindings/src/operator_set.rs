@@ -60,9 +60,7 @@ pub fn cost_per_column<T: Real>(trajectory: &Trajectory<'_, T>) -> usize {
 
 /// The matrices of each precision.
 #[expect(clippy::type_complexity, reason = "named where it is used")]
-fn by_precision(
-    transitions: &[PyRef<'_, PyTransition>],
-) -> (Vec<Arc<Transition<f32>>>, Vec<Arc<Transition<f64>>>) {
+fn by_precision(transitions: &[PyRef<'_, PyTransition>]) -> (Vec<Arc<Transition<f32>>>, Vec<Arc<Transition<f64>>>) {
     let (mut single, mut double) = (Vec::new(), Vec::new());
     for transition in transitions {
         match &transition.0 {
@@ -127,10 +125,10 @@ impl PyOperatorSet {
         let cost = if transitions.is_empty() { 0 } else { usize::MAX };
         match &self.0 {
             Precision::Single(set) if double.is_empty() => {
-                run(py, n_threads, cost, |exec| set.extended(single, members, exec)).map(Precision::Single)
+                run(py, n_threads, cost, |exec| set.extended(&single, members, exec)).map(Precision::Single)
             }
             Precision::Double(set) if single.is_empty() => {
-                run(py, n_threads, cost, |exec| set.extended(double, members, exec)).map(Precision::Double)
+                run(py, n_threads, cost, |exec| set.extended(&double, members, exec)).map(Precision::Double)
             }
             _ => Err(PyTypeError::new_err("transitions: expected the element type of the set, got another")),
         }

@@ -116,16 +116,17 @@ impl<T: Real> OperatorSet<T> {
 
     /// A set with further walks, which have all points, and with these members. It shares the stored
     /// matrices, also those of a copy that is kept alone.
-    pub fn extended(&self, walks: Vec<Arc<Transition<T>>>, members: Vec<Member>, exec: &Exec) -> Result<Self> {
-        for walk in &walks {
+    pub fn extended(&self, walks: &[Arc<Transition<T>>], members: Vec<Member>, exec: &Exec) -> Result<Self> {
+        for walk in walks {
             Error::check_size("operator size", self.n, walk.n())?;
         }
         let absences = self.absences.as_ref().map(|absences| absences.extended(walks.len()));
         let Some(copy) = self.copy_alone() else {
-            return Ok(Self { absences, ..Self::new([&self.walks[..], &walks].concat(), members)? });
+            return Ok(Self { absences, ..Self::new([&self.walks[..], walks].concat(), members)? });
         };
         let placed = walks.iter().map(|walk| Ok(Arc::new(walk.permuted(&copy.permutation, exec)?)));
-        let set = copy.set.extended(placed.collect::<Result<_>>()?, members.clone(), exec)?;
+        let placed: Vec<_> = placed.collect::<Result<_>>()?;
+        let set = copy.set.extended(&placed, members.clone(), exec)?;
         let copy = ReorderedSet { set, permutation: copy.permutation.clone() };
         let reordered = OnceLock::from(Some(Arc::new(copy)));
         Ok(Self { n: self.n, walks: Vec::new(), members, absences, reordered })

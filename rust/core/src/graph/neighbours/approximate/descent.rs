@@ -1,7 +1,7 @@
 //! Rounds of NN-descent: neighbours of neighbours are likely neighbours.
 //!
 //! In a round, all pairs of neighbours of each point are compared if at least one of them is fresh,
-//! that is, not yet compared in this way. Reverse neighbours count as neighbours. Up to a number of
+//! that is, not yet compared in this way at both of its points. Reverse neighbours count as neighbours. Up to a number of
 //! fresh and as many settled neighbours of each point take part. A round may compare the neighbours
 //! of a random share of the points: if few neighbours are missing, it costs less than a whole round.
 //!
@@ -131,7 +131,7 @@ fn compare<E: Real>(
 /// Draws up to `count` fresh neighbours of each sampled point in both directions, and as many settled
 /// ones. Points without fresh neighbours are left out.
 ///
-/// The drawn fresh neighbours become settled.
+/// The drawn fresh neighbours become settled if their own neighbours are compared too.
 fn sample_neighbourhoods<E: Real>(
     graph: &mut Graph<E>,
     sampling: Sampling,
@@ -177,7 +177,7 @@ fn sample_neighbourhoods<E: Real>(
                 .extend(settled.iter().map(|&key| key as u32).filter(|o| !chosen.clone().any(|c| c == *o)));
             neighbourhoods.spans.push(Span { fresh: begin, settled: middle, end: neighbourhoods.points.len() });
             for entry in row.iter_mut().filter(|entry| entry.is_fresh()) {
-                if chosen.clone().any(|c| c == entry.index()) {
+                if sampling.has(entry.index()) && chosen.clone().any(|c| c == entry.index()) {
                     entry.settle();
                 }
             }
