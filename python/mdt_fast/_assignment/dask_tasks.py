@@ -163,8 +163,8 @@ def completed(
     is_over = False
     try:
         while True:
-            room = 0 if is_over else _WAITING * max(n_threads(), 1)
-            while not is_over and len(active) < room:
+            most = 0 if is_over else _WAITING * max(n_threads(), 1)
+            while not is_over and len(active) < most:
                 task = next(tasks, None)
                 if task is None:
                     is_over = True
