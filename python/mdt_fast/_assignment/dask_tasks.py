@@ -26,7 +26,8 @@ _WAITING = 3
 # Errors of results, or of data that were sent, that no worker has any more.
 _LOST = ("CancelledError", "FutureCancelledError", "FuturesCancelledError")
 # Seconds between two calls of `beat`.
-POLL = 0.2
+_POLL = 0.2
+# Held while the configuration of Dask is changed.
 _CONFIGURATION = threading.Lock()
 
 
@@ -129,7 +130,7 @@ def scattered(client: Any, rows: Any) -> Any:
             return client.scatter(rows, hash=False)
         except OSError:
             # A worker ended while it received them.
-            time.sleep(POLL)
+            time.sleep(_POLL)
     return client.scatter(rows, hash=False)
 
 
@@ -212,7 +213,7 @@ def _wait_a_moment(distributed: Any, active: deque[tuple[Any, Any]]) -> None:
     """Wait until some task is done, not longer than between two calls of `beat`."""
     # If all workers are lost, every task is looked at.
     with suppress(TimeoutError, distributed.TimeoutError, distributed.CancelledError):
-        distributed.wait([future for _, future in active], timeout=POLL, return_when="FIRST_COMPLETED")
+        distributed.wait([future for _, future in active], timeout=_POLL, return_when="FIRST_COMPLETED")
 
 
 def is_far(source: RowSource) -> bool:

@@ -1,10 +1,10 @@
 //! Comparison of points with the cells of nearby centres.
 //!
-//! Points are divided into cells around centres, of about 500 points and of more from a million points on:
-//! with cells of one size the number of distances from centres would grow with the square of the number of
-//! points. Every point visits some cells
-//! and is compared with their points; a pair is compared if either point visits the cell of the
-//! other. After its two nearest cells, a point visits the cells with
+//! Points are divided into cells around centres, of about 500 points and of more from a million
+//! points on: with cells of one size the number of distances from centres would grow with the square
+//! of the number of points. Every point visits some cells and is compared with their points; a pair is
+//! compared if either point visits the cell of the other. After its two nearest cells, a point visits
+//! the cells with
 //!
 //! ```text
 //! |point - centre|^2 <= ratio * |point - last neighbour so far|^2

@@ -1,9 +1,10 @@
 //! Rounds of NN-descent: neighbours of neighbours are likely neighbours.
 //!
 //! In a round, all pairs of neighbours of each point are compared if at least one of them is fresh,
-//! that is, not yet compared in this way at both of its points. Reverse neighbours count as neighbours. Up to a number of
-//! fresh and as many settled neighbours of each point take part. A round may compare the neighbours
-//! of a random share of the points: if few neighbours are missing, it costs less than a whole round.
+//! that is, not yet compared in this way at both of its points. Reverse neighbours count as
+//! neighbours. Up to a number of fresh and as many settled neighbours of each point take part. A round
+//! may compare the neighbours of a random share of the points: if few neighbours are missing, it costs
+//! less than a whole round.
 //!
 //! Reference: Dong, Moses and Li 2011, doi:10.1145/1963405.1963487.
 
